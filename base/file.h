@@ -1,0 +1,36 @@
+// Files as whole values, written so that a crash leaves the old file or the new one, never half.
+#ifndef LONGHAUL_BASE_FILE_H_
+#define LONGHAUL_BASE_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace longhaul {
+
+// Every error names the path and the operating system's reason. NotFound, PermissionDenied and
+// ResourceExhausted (disk full, quota) keep their own code.
+absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view path);
+
+// The whole file; InvalidArgument if it is longer than `size_max` or not a regular file.
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t size_max);
+
+// `length` bytes from `offset`; OutOfRange if the file is shorter.
+absl::StatusOr<std::string> ReadFileRange(const std::string& path, uint64_t offset,
+                                          uint64_t length);
+
+absl::StatusOr<uint64_t> FileSize(const std::string& path);
+
+// Temporary file beside `path`, write, fsync, rename, fsync of the folder. On any error the
+// temporary file is removed and an old `path` is untouched.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
+
+// Like `mkdir -p`, mode 0700 for what it creates.
+absl::Status MakeDirectories(const std::string& path);
+
+}  // namespace longhaul
+
+#endif  // LONGHAUL_BASE_FILE_H_

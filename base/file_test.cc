@@ -1,0 +1,62 @@
+#include "base/file.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "gtest/gtest.h"
+
+namespace longhaul {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    ASSERT_TRUE(MakeDirectories(folder_).ok());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  const std::string folder_ = testing::TempDir() + "longhaul-file-test";
+};
+
+TEST_F(FileTest, WritesAndReadsBack) {
+  const std::string path = folder_ + "/a";
+  ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, "hello again").ok());
+  EXPECT_EQ(*ReadFile(path, 100), "hello again");
+  EXPECT_EQ(*ReadFileRange(path, 6, 5), "again");
+  EXPECT_EQ(*FileSize(path), 11u);
+}
+
+TEST_F(FileTest, RefusalsNameThePath) {
+  const std::string path = folder_ + "/a";
+  EXPECT_EQ(ReadFile(path, 10).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
+  EXPECT_EQ(ReadFile(path, 4).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadFileRange(path, 3, 3).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(ReadFileRange(path, ~uint64_t{0}, 2).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(ReadFile(folder_, 10).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(ReadFile(folder_ + "/b", 10).status().message().find(folder_ + "/b"),
+            absl::string_view::npos);
+}
+
+TEST_F(FileTest, FailedWriteKeepsTheOldFileAndLeavesNothingElse) {
+  const std::string path = folder_ + "/a";
+  ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
+  // A file-size limit makes write() fail as a full disk would.
+  rlimit old_limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{16, old_limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = WriteFileAtomically(path, std::string(4096, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(*ReadFile(path, 100), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+}  // namespace
+}  // namespace longhaul

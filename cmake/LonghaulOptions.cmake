@@ -1,0 +1,39 @@
+# Compiler settings that hold for every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+
+set(LONGHAUL_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address,undefined' or 'thread'")
+option(LONGHAUL_RPC "Build everything that needs gRPC (proto, daemon, cli)" ON)
+option(LONGHAUL_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-Wall -Wextra -Werror -Wno-unused-parameter)
+# Fused multiply-adds would make results depend on the compiler's choices (ARCHITECTURE.md,
+# "Why the bits agree").
+add_compile_options(-ffp-contract=off)
+
+if(LONGHAUL_SANITIZE)
+  add_compile_options(-fsanitize=${LONGHAUL_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${LONGHAUL_SANITIZE})
+  # GCC 12 reports false positives of these once sanitizers change its flow analysis.
+  add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow)
+endif()
