@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "absl/time/clock.h"
+
 namespace longhaul {
 namespace {
 

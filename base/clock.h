@@ -37,7 +37,8 @@ class FakeClock : public Clock {
   bool WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                  absl::Time deadline, absl::FunctionRef<bool()> condition) override;
 
-  // Wakes every waiter. The caller must not hold a mutex that a waiter waits with.
+  // Wakes every waiter. The caller must not hold a mutex that a waiter waits with, and what is
+  // waited on must outlive the call.
   void Advance(absl::Duration duration);
 
  private:

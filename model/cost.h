@@ -1,0 +1,37 @@
+// What operators cost, from shapes alone: the planner's and `longhaul plan`'s numbers.
+#ifndef LONGHAUL_MODEL_COST_H_
+#define LONGHAUL_MODEL_COST_H_
+
+#include <cstdint>
+
+#include "model/graph.h"
+
+namespace longhaul::model {
+
+// For one micro-batch.
+struct Cost {
+  double forward_flops = 0;
+  double backward_flops = 0;
+  double bytes_moved = 0;  // forward and backward memory traffic, to first order
+};
+Cost OpCost(const Graph& graph, int op, int64_t micro_batch);
+Cost RangeCost(const Graph& graph, OpRange range, int64_t micro_batch);
+
+// Memory of one stage in bytes.
+struct StageMemory {
+  int64_t weights = 0;      // fp32
+  int64_t gradients = 0;    // one accumulator for each use
+  int64_t optimizer = 0;    // AdamW moments
+  int64_t activations = 0;  // all slots
+  int64_t scratch = 0;
+  int64_t total() const { return weights + gradients + optimizer + activations + scratch; }
+};
+// `slots`: micro-batches in flight that the stage's program needs.
+StageMemory MemoryOf(const Graph& graph, OpRange range, int64_t micro_batch, int slots);
+
+// Bytes of one micro-batch's fp32 activation on the edge cut at `position`.
+int64_t BoundaryBytes(const Graph& graph, int position, int64_t micro_batch);
+
+}  // namespace longhaul::model
+
+#endif  // LONGHAUL_MODEL_COST_H_

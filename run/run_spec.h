@@ -1,0 +1,88 @@
+// A run as plain data: everything that decides its result, and what the user asked of its
+// execution. Made from the user's file by the command line, checked again by the coordinator,
+// stored and sent as JSON.
+#ifndef LONGHAUL_RUN_RUN_SPEC_H_
+#define LONGHAUL_RUN_RUN_SPEC_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "model/family.h"
+
+namespace longhaul::run {
+
+// How bytes of a training file become tokens.
+enum class Tokenizer { kBytes, kUint16, kUint32 };
+
+struct DataSpec {
+  std::string train;                // path as the user wrote it; only the command line opens it
+  Tokenizer tokenizer = Tokenizer::kBytes;
+  double validation_fraction = 0;   // the last part by position
+  std::string id;                   // content address (data/dataset.h), set when uploaded
+  bool operator==(const DataSpec&) const = default;
+};
+
+struct OptimizerSpec {
+  std::string name = "adamw";
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+  double grad_clip = 1.0;  // 0: no clipping
+  bool operator==(const OptimizerSpec&) const = default;
+};
+
+enum class Decay { kConstant, kCosine };
+
+struct LearningRateSchedule {
+  int64_t warmup_steps = 0;
+  Decay decay = Decay::kConstant;
+  double min_learning_rate = 0;
+  bool operator==(const LearningRateSchedule&) const = default;
+};
+
+struct TrainSpec {
+  int64_t steps = 0;
+  int64_t global_batch = 0;  // sequences per step
+  int64_t micro_batch = 0;   // sequences per micro-batch
+  OptimizerSpec optimizer;
+  LearningRateSchedule schedule;
+  uint64_t seed = 1;
+  int64_t evaluate_every = 0;  // 0: never
+  int64_t micro_batches() const { return global_batch / micro_batch; }
+  bool operator==(const TrainSpec&) const = default;
+};
+
+struct RunSpec {
+  std::string name;
+  model::ModelSpec model;
+  DataSpec data;
+  TrainSpec train;
+  int64_t stages = 0;               // 0: auto
+  std::string schedule = "1f1b";    // gpipe | 1f1b
+  std::string codec = "none";       // auto is the planner's choice
+  int64_t checkpoint_every = 0;     // 0: only when the run stops or ends
+  bool operator==(const RunSpec&) const = default;
+};
+
+// Ranges and relations (heads divide hidden, micro_batch divides global_batch, names safe, schedule
+// and codec known). InvalidArgument names the key and what would be right.
+absl::Status Validate(const RunSpec& spec);
+
+// A run's file (YAML). Unknown keys are errors that name the line and the nearest known key; wrong
+// types and ranges name the line and the key. `file_name` is for messages.
+absl::StatusOr<RunSpec> ParseRunFile(absl::string_view yaml, absl::string_view file_name);
+
+// JSON with a schema version, both ways; parsing validates.
+std::string ToJson(const RunSpec& spec);
+absl::StatusOr<RunSpec> FromJson(absl::string_view json);
+
+// Learning rate of 1-based `step`: linear warm-up to learning_rate over warmup_steps, then constant
+// or a half cosine down to min_learning_rate at the last step.
+double LearningRate(const TrainSpec& train, int64_t step);
+
+}  // namespace longhaul::run
+
+#endif  // LONGHAUL_RUN_RUN_SPEC_H_

@@ -1,0 +1,31 @@
+// Replays the programs of all stages together and proves what execution relies on.
+#ifndef LONGHAUL_SCHEDULE_REPLAY_H_
+#define LONGHAUL_SCHEDULE_REPLAY_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "schedule/program.h"
+
+namespace longhaul::schedule {
+
+struct ReplayOptions {
+  int steps = 3;  // consecutive steps, so that what crosses a step boundary is checked too
+  // Frames of one kind that a sender may have unacknowledged on one link: a send beyond it waits.
+  // 0: the slots of the receiving stage's program, as execution uses.
+  int window = 0;
+};
+
+// OK, or FailedPrecondition with the stage, step and instruction, the grid of all programs with the
+// place marked, and what is wrong: a deadlock (every stage's wait is named), a receive that nobody
+// sends, a frame that nobody receives, compute before its data, a slot used while occupied, a
+// micro-batch forgotten or done twice, gradients accumulated out of micro-batch order, a step
+// applied without a verdict.
+absl::Status Replay(const std::vector<Program>& programs, const Shape& shape,
+                    const ReplayOptions& options = {});
+
+}  // namespace longhaul::schedule
+
+#endif  // LONGHAUL_SCHEDULE_REPLAY_H_
