@@ -1,0 +1,39 @@
+// Hugging Face's directory layout: config.json and model.safetensors.
+#ifndef LONGHAUL_CHECKPOINT_HUGGING_FACE_H_
+#define LONGHAUL_CHECKPOINT_HUGGING_FACE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "model/family.h"
+
+namespace longhaul::checkpoint {
+
+// A model's weights, one vector for each parameter of the graph, in its order.
+struct ModelWeights {
+  model::ModelSpec spec;
+  std::vector<std::vector<float>> parameters;
+};
+
+// The two files' contents. GPT-2's names ("transformer.h.0.attn.c_attn.weight"), Conv1D weights
+// transposed to [in, out], lm_head.weight only when not tied. Deterministic.
+struct HuggingFaceFiles {
+  std::string config_json;
+  std::string model_safetensors;
+};
+absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(const ModelWeights& weights);
+
+// Writes both files, atomically each, into `directory`, which is created. Refuses a directory that
+// already holds either file unless `overwrite`.
+absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& directory,
+                              bool overwrite);
+
+// Reads a directory as written above. Errors name file, key or tensor.
+absl::StatusOr<ModelWeights> ImportHuggingFace(const std::string& directory);
+
+}  // namespace longhaul::checkpoint
+
+#endif  // LONGHAUL_CHECKPOINT_HUGGING_FACE_H_

@@ -1,0 +1,57 @@
+// What a device offers to the operators: memory, copies, ordering. The CPU implements it with
+// ordinary memory and a thread pool; CUDA with device buffers, streams and events.
+#ifndef LONGHAUL_COMPUTE_BACKEND_BACKEND_H_
+#define LONGHAUL_COMPUTE_BACKEND_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+
+namespace longhaul::compute {
+
+enum class DeviceKind { kCpu, kCuda };
+
+// Owns one allocation on a device; zeroed, 64-byte aligned. Must not outlive its Backend.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual void* data() = 0;  // device address
+  virtual size_t bytes() const = 0;
+};
+
+// One device with one compute stream: operators called on it run in call order. One thread at a
+// time may call it.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual DeviceKind kind() const = 0;
+
+  // Names what the bits of results depend on: library, version, kernel set
+  // ("cpu-openblas-0.3.21-zen-f32"). Two nodes whose classes are equal compute equal bits.
+  virtual std::string numeric_class() const = 0;
+
+  // ResourceExhausted with the sizes when it does not fit.
+  virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) = 0;
+
+  // Ordered with the operators; the host memory must stay valid until Synchronize returns.
+  virtual absl::Status CopyToDevice(void* device, const void* host, size_t bytes) = 0;
+  virtual absl::Status CopyToHost(void* host, const void* device, size_t bytes) = 0;
+  // Returns when everything called before has finished, with its error if it failed.
+  virtual absl::Status Synchronize() = 0;
+
+  // CPU only: runs task(0) ... task(tasks-1), each once, over the backend's threads and the caller;
+  // returns when all are done. Which thread runs a task must not influence results: callers cut
+  // work into tasks whose number and bounds depend on shapes only.
+  virtual void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) = 0;
+};
+
+// `threads` >= 1 counts the calling thread. Threads sleep between calls (no spinning).
+std::unique_ptr<Backend> MakeCpuBackend(int threads);
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_BACKEND_H_

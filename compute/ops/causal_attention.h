@@ -1,0 +1,39 @@
+// Multi-head causal self-attention (Vaswani et al. 2017, section 3.2) with scale
+// 1/sqrt(width/heads). Backward recomputes the probabilities from the kept log-sum-exp
+// (Dao et al. 2022, section 3.1), so that no context x context matrix is kept.
+#ifndef LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_H_
+#define LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compute/backend/backend.h"
+
+namespace longhaul::compute {
+
+struct CausalAttentionShape {
+  int64_t batch = 0;
+  int64_t context = 0;
+  int64_t heads = 0;
+  int64_t width = 0;  // heads divides width
+};
+
+// Elements of `workspace` that forward and backward need; contents do not survive a call.
+int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape);
+
+// qkv [batch*context, 3*width]: q | k | v in each row. output [batch*context, width]. lse
+// [batch*heads*context]: log-sum-exp of each row of scores, kept for backward. T is float or double.
+template <typename T>
+absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
+                                    absl::Span<const T> qkv, absl::Span<T> output,
+                                    absl::Span<T> lse, absl::Span<T> workspace);
+
+// Writes qkv_gradient [batch*context, 3*width].
+template <typename T>
+absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape,
+                                     absl::Span<const T> qkv, absl::Span<const T> output,
+                                     absl::Span<const T> lse, absl::Span<const T> output_gradient,
+                                     absl::Span<T> qkv_gradient, absl::Span<T> workspace);
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_H_

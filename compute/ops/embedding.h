@@ -1,0 +1,35 @@
+// Token and position embedding.
+#ifndef LONGHAUL_COMPUTE_OPS_EMBEDDING_H_
+#define LONGHAUL_COMPUTE_OPS_EMBEDDING_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compute/backend/backend.h"
+
+namespace longhaul::compute {
+
+struct EmbeddingShape {
+  int64_t rows = 0;     // micro_batch * context
+  int64_t context = 0;  // position of row r is r % context
+  int64_t vocab = 0;
+  int64_t width = 0;
+};
+
+// output[r] = table[tokens[r]] + positions[r % context]. table [vocab, width], positions
+// [context, width], output [rows, width]. T is float or double. OutOfRange for a token outside the
+// vocabulary.
+template <typename T>
+absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
+                              absl::Span<const int32_t> tokens, absl::Span<const T> table,
+                              absl::Span<const T> positions, absl::Span<T> output);
+
+// Adds to table_gradient and positions_gradient, in row order.
+template <typename T>
+absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
+                               absl::Span<const int32_t> tokens,
+                               absl::Span<const T> output_gradient, absl::Span<T> table_gradient,
+                               absl::Span<T> positions_gradient);
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_OPS_EMBEDDING_H_

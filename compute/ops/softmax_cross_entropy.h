@@ -1,0 +1,32 @@
+// Softmax followed by cross-entropy, as a sum over tokens (never a mean: design section 3, step 7).
+#ifndef LONGHAUL_COMPUTE_OPS_SOFTMAX_CROSS_ENTROPY_H_
+#define LONGHAUL_COMPUTE_OPS_SOFTMAX_CROSS_ENTROPY_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compute/backend/backend.h"
+
+namespace longhaul::compute {
+
+struct SoftmaxCrossEntropyShape {
+  int64_t rows = 0;
+  int64_t vocab = 0;
+};
+
+// logits [rows, vocab]; targets [rows], -1 is ignored (no loss, zero gradient). Sets *loss_sum to
+// the sum over rows, in row order, in double. OutOfRange for another target outside [0, vocab).
+template <typename T>
+absl::Status SoftmaxCrossEntropyForward(Backend& backend, const SoftmaxCrossEntropyShape& shape,
+                                        absl::Span<const T> logits,
+                                        absl::Span<const int32_t> targets, double* loss_sum);
+
+// logits_gradient = softmax(logits) - one_hot(target); may be the same memory as logits.
+template <typename T>
+absl::Status SoftmaxCrossEntropyBackward(Backend& backend, const SoftmaxCrossEntropyShape& shape,
+                                         absl::Span<const T> logits,
+                                         absl::Span<const int32_t> targets,
+                                         absl::Span<T> logits_gradient);
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_OPS_SOFTMAX_CROSS_ENTROPY_H_

@@ -1,0 +1,93 @@
+// One stage of the model on one device: parameters, gradients, optimizer state, activations of the
+// micro-batches in flight, and the operators that act on them.
+#ifndef LONGHAUL_COMPUTE_STAGE_STAGE_H_
+#define LONGHAUL_COMPUTE_STAGE_STAGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compute/backend/backend.h"
+#include "compute/optim/adamw.h"
+#include "model/graph.h"
+
+namespace longhaul::compute {
+
+struct StageOptions {
+  model::OpRange range;
+  int64_t micro_batch = 0;
+  int slots = 1;  // micro-batches in flight
+};
+
+// A parameter held by this stage. Spans point into the stage.
+template <typename T>
+struct StageParameter {
+  int index = 0;  // in Graph::parameters
+  absl::Span<T> weights, first_moment, second_moment;
+};
+
+// One gradient accumulator: a use of a parameter by an operator of this stage.
+template <typename T>
+struct StageGradient {
+  model::ParameterUse use;
+  absl::Span<T> values;
+};
+
+// One thread at a time. Nothing is allocated after Create. Gradients are sums over tokens.
+// T is float, or double for reference computations. On a device that is not the CPU the spans are
+// device addresses, to be copied with the backend.
+template <typename T>
+class Stage {
+ public:
+  // `graph` and `backend` must outlive the stage. Parameters start at their initial values for
+  // `seed`: element e of parameter p depends on (seed, p, e) only.
+  static absl::StatusOr<std::unique_ptr<Stage>> Create(const model::Graph& graph,
+                                                       const StageOptions& options,
+                                                       Backend& backend, uint64_t seed);
+  virtual ~Stage() = default;
+
+  virtual bool is_first() const = 0;  // has the embedding: needs tokens
+  virtual bool is_last() const = 0;   // has the loss: needs targets
+
+  virtual absl::Span<StageParameter<T>> parameters() = 0;  // ascending by index
+  virtual absl::Span<StageGradient<T>> gradients() = 0;    // in operator order
+
+  // Activations of slot `slot`, [rows, width of the cut edge]. input: not on the first stage;
+  // output: not on the last.
+  virtual absl::Span<T> input(int slot) = 0;
+  virtual absl::Span<const T> output(int slot) const = 0;
+  // Shared by all slots: gradient of the output, to be filled before Backward; gradient of the
+  // input, valid until the next Forward or Backward.
+  virtual absl::Span<T> output_gradient() = 0;
+  virtual absl::Span<const T> input_gradient() const = 0;
+  // Last stage: logits [rows, vocab] of the latest Forward; valid until the next Forward or Backward.
+  virtual absl::Span<const T> logits() const = 0;
+
+  // tokens (first stage) and targets (last stage) have micro_batch * context entries, else empty;
+  // they are copied into the slot. On the last stage *loss_sum gets the sum over tokens, unless
+  // loss_sum is null.
+  virtual absl::Status Forward(int slot, absl::Span<const int32_t> tokens,
+                               absl::Span<const int32_t> targets, double* loss_sum) = 0;
+  // Adds to the accumulators.
+  virtual absl::Status Backward(int slot) = 0;
+  virtual absl::Status ZeroGradients() = 0;
+
+  // The gradient of a parameter summed over its uses here, in operator order: written into the
+  // first use's accumulator.
+  virtual absl::Status SumUses() = 0;
+  // Sum of squares of the summed gradient of parameters()[i]. After SumUses.
+  virtual absl::Status GradientSumOfSquares(int i, double* sum) = 0;
+  // AdamW for every parameter; `step.weight_decay` applies to those that decay. After SumUses.
+  virtual absl::Status ApplyAdamW(const AdamWStep& step) = 0;
+
+  virtual int64_t memory_bytes() const = 0;
+};
+
+extern template class Stage<float>;
+extern template class Stage<double>;
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_STAGE_STAGE_H_
