@@ -14,9 +14,14 @@ namespace longhaul::schedule {
 struct ReplayOptions {
   int steps = 3;  // consecutive steps, so that what crosses a step boundary is checked too
   // Frames of one kind that a sender may have unacknowledged on one link: a send beyond it waits.
-  // 0: the slots of the receiving stage's program, as execution uses.
+  // 0: the slots of the upstream stage's program, as execution uses (LinkWindow).
   int window = 0;
 };
+
+// Frames of one kind that may be unconsumed on the link between `stage` and `stage` + 1, either way:
+// the slots of the upstream stage, since each such frame holds one of them. A training send
+// therefore never waits; an evaluation send may.
+int LinkWindow(const std::vector<Program>& programs, int upstream_stage);
 
 // OK, or FailedPrecondition with the stage, step and instruction, the grid of all programs with the
 // place marked, and what is wrong: a deadlock (every stage's wait is named), a receive that nobody

@@ -1,0 +1,114 @@
+// The exchange of one stage with its peers: tensors in, tensors out, by key. What happens below
+// (encoding, framing, chunks, parallel connections, reconnecting, resending, dropping duplicates)
+// does not show here.
+#ifndef LONGHAUL_WORKER_COMM_EXCHANGE_H_
+#define LONGHAUL_WORKER_COMM_EXCHANGE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "worker/comm/transport.h"
+
+namespace longhaul::worker {
+
+// One link of this stage, as the plan has it. Both directions between the two stages.
+struct LinkOptions {
+  int peer_stage = 0;
+  std::string peer_node;
+  std::string peer_address;      // data plane, host:port
+  std::string codec = "none";    // for activations and gradients; control frames are never encoded
+  uint64_t tensor_elements = 0;  // activation and gradient elements of one micro-batch
+  uint64_t tied_elements = 0;    // elements of a tied sum; 0: none on this link
+  uint64_t norms_max = 0;        // doubles in a norms frame at most
+  int window = 1;                // frames of one kind unconsumed at most
+  int connections = 1;           // parallel streams to the peer
+};
+
+struct ExchangeOptions {
+  std::string run;
+  Epoch epoch;
+  std::string token;
+  int stage = 0;
+  std::vector<LinkOptions> links;
+  absl::Duration reconnect_min = absl::Milliseconds(50);
+  absl::Duration reconnect_max = absl::Seconds(2);
+  uint64_t chunk_bytes = 256 * 1024;
+};
+
+// Counters since the start; for reports and tests.
+struct ExchangeCounters {
+  uint64_t frames_sent = 0, frames_received = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t frames_resent = 0, reconnects = 0;
+  uint64_t duplicates_dropped = 0, stale_epochs_dropped = 0, corrupt_dropped = 0;
+};
+
+// Send and Receive are for the executor's thread; Serve for transport threads; Cancel for any.
+class Exchange : public StreamAcceptor {
+ public:
+  virtual ~Exchange() = default;
+
+  // Encodes `values` with the link's codec (activation, gradient and evaluation kinds) or losslessly
+  // as they are (tied kinds), and hands the frame to the link's sender threads. `values` may be
+  // reused on return. Waits only while the window of (link, kind) is full. DeadlineExceeded names
+  // peer, stage, micro-batch and how long it waited.
+  virtual absl::Status Send(int peer_stage, const FrameKey& key, absl::Span<const float> values,
+                            absl::Time deadline) = 0;
+  virtual absl::Status SendDoubles(int peer_stage, const FrameKey& key,
+                                   absl::Span<const double> values, absl::Time deadline) = 0;
+
+  // Waits for the frame with exactly this key and decodes it into `values`, which must have its
+  // exact size. Once it returns OK the frame is consumed; the same key never arrives again.
+  virtual absl::Status Receive(int peer_stage, const FrameKey& key, absl::Span<float> values,
+                               absl::Time deadline) = 0;
+  virtual absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_stage, const FrameKey& key,
+                                                             absl::Time deadline) = 0;
+
+  // Waits until every frame sent has been consumed, so that the links can be closed without loss.
+  virtual absl::Status Flush(absl::Time deadline) = 0;
+
+  // Every present and future wait returns `reason`; links close. Idempotent; the first reason stays.
+  virtual void Cancel(const absl::Status& reason) = 0;
+
+  virtual ExchangeCounters counters() const = 0;
+};
+
+// `transport` and `clock` must outlive the exchange. The caller routes accepted streams whose hello
+// names this run to Serve (worker/host does, by run and epoch). The destructor cancels and joins.
+absl::StatusOr<std::unique_ptr<Exchange>> MakeExchange(const ExchangeOptions& options,
+                                                       Transport& transport, Clock& clock);
+
+// Accepts streams for all exchanges of a worker: reads the hello, checks its token in constant time
+// and its epoch (an older one is refused and counted), and hands the stream on.
+class ExchangeRouter : public StreamAcceptor {
+ public:
+  explicit ExchangeRouter(Clock& clock) : clock_(clock) {}
+  absl::Status Serve(ServerStream& stream) override;
+  // At most one exchange for a run; registering replaces an older epoch. The exchange must be
+  // unregistered, which waits for its streams to end, before it is destroyed.
+  void Register(const std::string& run, const Epoch& epoch, const std::string& token,
+                StreamAcceptor* exchange);
+  void Unregister(const std::string& run, const Epoch& epoch);
+  uint64_t stale_epochs_refused() const;
+
+ private:
+  struct Entry;
+  Clock& clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
+  uint64_t stale_epochs_refused_ = 0;            // guarded by mutex_
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_COMM_EXCHANGE_H_

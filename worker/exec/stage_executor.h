@@ -1,0 +1,96 @@
+// Interprets a stage's program: each instruction is one call on the stage, the batches or the
+// exchange.
+#ifndef LONGHAUL_WORKER_EXEC_STAGE_EXECUTOR_H_
+#define LONGHAUL_WORKER_EXEC_STAGE_EXECUTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "compute/stage/stage.h"
+#include "data/batches.h"
+#include "model/graph.h"
+#include "run/run_spec.h"
+#include "schedule/program.h"
+#include "worker/comm/exchange.h"
+
+namespace longhaul::worker {
+
+// What all stages do after a step; carried by the step's verdict, so all agree on the step.
+enum class Directive : uint32_t { kNone = 0, kCheckpoint = 1, kStop = 2 };
+
+// Asked by the first stage once a step, when it decides the verdict. Thread-safe: set by the control
+// loop, taken by the executor. A stop wins over a checkpoint.
+class DirectiveBox {
+ public:
+  void Set(Directive directive);
+  Directive Take();
+
+ private:
+  std::atomic<uint32_t> pending_{0};
+};
+
+// What a step cost this stage; seconds of the executor's thread.
+struct StepTimings {
+  double total = 0;
+  double compute = 0;
+  double wait = 0;  // in Recv, and in Send when its window was full
+};
+
+struct StepResult {
+  int64_t step = 0;
+  bool applied = true;      // false: skipped because the norm was not finite
+  double gradient_norm = 0;  // of the mean gradient, before clipping
+  double loss_sum = 0;      // last stage only: over the step's tokens
+  int64_t tokens = 0;       // of the whole global batch
+  double learning_rate = 0;
+  Directive directive = Directive::kNone;
+  StepTimings timings;
+};
+
+struct EvaluationResult {
+  double loss_sum = 0;  // last stage only
+  int64_t targets = 0;  // in the validation split
+};
+
+struct ExecutorOptions {
+  const run::RunSpec* spec = nullptr;
+  const model::Graph* graph = nullptr;
+  Epoch epoch;
+  int stage = 0;
+  int stages = 1;
+  model::OpRange range;
+  std::vector<model::OpRange> ranges;  // of all stages
+  schedule::Program program;
+  schedule::Program evaluation_program;  // empty instructions: no validation split
+  absl::Duration wait_max = absl::Seconds(60);  // of a single wait for a peer
+};
+
+// One thread. Everything passed by pointer outlives the executor.
+class StageExecutor {
+ public:
+  // `batches`: first and last stage; null elsewhere. `directives`: first stage; null elsewhere.
+  StageExecutor(ExecutorOptions options, compute::Stage<float>* stage, Exchange* exchange,
+                const data::Batches* batches, DirectiveBox* directives, Clock* clock);
+  ~StageExecutor();
+
+  // Runs the program once: optimizer step `step` (1-based), which must follow the stage's state. An
+  // error (deadline, cancelled, peer, a token outside the vocabulary) leaves the stage's weights as
+  // after some step, never half-applied, but its gradients undefined.
+  absl::StatusOr<StepResult> RunStep(int64_t step);
+
+  // Loss over the whole validation split with the weights after `step`.
+  absl::StatusOr<EvaluationResult> Evaluate(int64_t step);
+
+ private:
+  class Interpreter;
+  std::unique_ptr<Interpreter> interpreter_;
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_EXEC_STAGE_EXECUTOR_H_
