@@ -17,10 +17,10 @@ namespace longhaul::run {
 enum class Tokenizer { kBytes, kUint16, kUint32 };
 
 struct DataSpec {
-  std::string train;                // path as the user wrote it; only the command line opens it
+  std::string train;  // path as the user wrote it; only the command line opens it
   Tokenizer tokenizer = Tokenizer::kBytes;
-  double validation_fraction = 0;   // the last part by position
-  std::string id;                   // content address (data/dataset.h), set when uploaded
+  double validation_fraction = 0;  // the last part by position
+  std::string id;                  // content address (data/dataset.h), set when uploaded
   bool operator==(const DataSpec&) const = default;
 };
 
@@ -60,10 +60,10 @@ struct RunSpec {
   model::ModelSpec model;
   DataSpec data;
   TrainSpec train;
-  int64_t stages = 0;               // 0: auto
-  std::string schedule = "1f1b";    // gpipe | 1f1b
-  std::string codec = "none";       // auto is the planner's choice
-  int64_t checkpoint_every = 0;     // 0: only when the run stops or ends
+  int64_t stages = 0;             // 0: auto
+  std::string schedule = "1f1b";  // gpipe | 1f1b
+  std::string codec = "none";     // auto is the planner's choice
+  int64_t checkpoint_every = 0;   // 0: only when the run stops or ends
   bool operator==(const RunSpec&) const = default;
 };
 
