@@ -1,0 +1,54 @@
+// The coordinator's decisions as a function: state, event and time in, new state and actions out.
+// No I/O, clock, thread, log or randomness.
+//
+// The host's whole loop:
+//   state = Restore(stored records)
+//   for each event from workers, people, the planner, the stores, and once a second a Tick:
+//     actions = Step(state, event, now)
+//     for each action in order: persist it, send it, or start the work that it names
+#ifndef LONGHAUL_COORDINATOR_CORE_CORE_H_
+#define LONGHAUL_COORDINATOR_CORE_CORE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "coordinator/core/actions.h"
+#include "coordinator/core/events.h"
+#include "coordinator/core/records.h"
+
+namespace longhaul::coordinator {
+
+struct CoreOptions {
+  absl::Duration lease = absl::Seconds(10);         // silence that loses a node
+  absl::Duration prepare_max = absl::Minutes(10);   // to build stages and load shards
+  absl::Duration ending_max = absl::Minutes(10);    // to write the last shards
+  uint32_t term = 1;                                // of this coordinator's state
+  // Tokens are HMAC-like: hex SHA-256 of (secret, run, epoch), so that the core stays a function.
+  std::string token_secret;
+  int checkpoints_kept = 3;
+};
+
+struct State {
+  CoreOptions options;
+  std::map<std::string, NodeRecord> nodes;
+  std::map<std::string, RunRecord> runs;
+  uint64_t next_run_sequence = 1;
+};
+
+// State after a start of the coordinator, from durable records. Runs that were running are adopted:
+// every node of the plan has one lease from `now` to re-attach.
+State Restore(CoreOptions options, std::vector<NodeRecord> nodes, std::vector<RunRecord> runs,
+              absl::Time now);
+
+// Applies one event. Never fails: what is wrong with an event becomes a reply, a refusal or nothing.
+std::vector<Action> Step(State& state, const Event& event, absl::Time now);
+
+// One line for each action, for traces and script tests: "assign n1 run first epoch 1.1 stage 0".
+std::string ToText(const Action& action);
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_CORE_CORE_H_

@@ -1,0 +1,36 @@
+// Plans: who runs which stage, and why. Pure data; the planner that makes them is in planner.h.
+#ifndef LONGHAUL_COORDINATOR_PLAN_PLAN_H_
+#define LONGHAUL_COORDINATOR_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/cost.h"
+#include "model/graph.h"
+
+namespace longhaul::coordinator {
+
+// One stage on one node.
+struct StagePlacement {
+  std::string node;
+  model::OpRange range;
+  int slots = 1;
+  model::StageMemory memory;
+  double forward_seconds = 0;   // predicted, one micro-batch
+  double backward_seconds = 0;
+};
+
+struct Plan {
+  std::vector<StagePlacement> stages;     // in pipeline order
+  std::string schedule;                   // schedule/program.h name
+  std::vector<std::string> link_codecs;   // link s is between stages s and s+1
+  int wan_links = 0;                      // how many of them cross sites
+  double step_seconds = 0;                // predicted, by simulation of the programs
+  std::string numeric_class;              // of every node in the plan
+  std::vector<std::string> reasons;       // sentences for a person, most important first
+};
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_PLAN_PLAN_H_

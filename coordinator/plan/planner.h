@@ -1,0 +1,65 @@
+// The planner: from a run, nodes and links to a plan, or to a refusal with the numbers. Pure: equal
+// requests give equal answers.
+#ifndef LONGHAUL_COORDINATOR_PLAN_PLANNER_H_
+#define LONGHAUL_COORDINATOR_PLAN_PLANNER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "coordinator/plan/plan.h"
+#include "run/run_spec.h"
+
+namespace longhaul::coordinator {
+
+// What the planner knows of a node.
+struct NodeProfile {
+  std::string name;
+  std::string site;
+  std::string host;              // nodes with equal host share its cores
+  double flops_per_second = 0;   // measured matrix-product rate of the node's device, fp32
+  double bytes_per_second = 0;   // measured memory rate
+  int threads = 1;
+  int64_t memory_bytes = 0;      // available to the device
+  std::string numeric_class;
+};
+
+// Directed; what is absent is assumed as kLanLink or kWanLink by whether the sites are equal.
+struct LinkProfile {
+  std::string from_site, to_site;
+  double latency_seconds = 0;   // one way
+  double bytes_per_second = 0;
+};
+
+struct PlanRequest {
+  run::RunSpec spec;
+  std::vector<NodeProfile> nodes;  // available ones, any order
+  std::vector<LinkProfile> links;
+  int stages = 0;                  // 0: as many as pay
+  // Continue a run whose numeric class is fixed; empty: take the class that most nodes have.
+  std::string numeric_class;
+};
+
+// FailedPrecondition with numbers and remedy when the job does not fit: no node, more stages than
+// layers or nodes, memory (needed and available of each stage), mixed numeric classes.
+absl::StatusOr<Plan> MakePlan(const PlanRequest& request);
+
+// A topology file (YAML) for planning without a cluster: nodes with site, rate, memory; links with
+// latency and rate. Unknown keys are errors with line and nearest key.
+struct Topology {
+  std::vector<NodeProfile> nodes;
+  std::vector<LinkProfile> links;
+};
+absl::StatusOr<Topology> ParseTopology(absl::string_view yaml, absl::string_view file_name);
+
+// The plan as a person reads it: a table of stages, the predicted step time, the reasons.
+std::string PlanToText(const Plan& plan, const PlanRequest& request);
+// For the journal and for --output json; both ways.
+std::string PlanToJson(const Plan& plan);
+absl::StatusOr<Plan> PlanFromJson(absl::string_view json);
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_PLAN_PLANNER_H_

@@ -1,0 +1,144 @@
+// What a worker and the coordinator say to each other on the control stream, as plain data.
+// daemon/rpc converts to and from Protobuf.
+#ifndef LONGHAUL_WORKER_HOST_MESSAGES_H_
+#define LONGHAUL_WORKER_HOST_MESSAGES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "checkpoint/manifest.h"
+#include "model/graph.h"
+#include "run/run_spec.h"
+
+namespace longhaul::worker {
+
+// --- to the coordinator ---
+
+struct NodeFacts {
+  std::string name;
+  std::string site;
+  std::string host;
+  uint64_t incarnation = 0;
+  std::string data_address;
+  std::string version;
+  std::string numeric_class;
+  int threads = 1;
+  int64_t memory_bytes = 0;
+  double flops_per_second = 0;
+  double bytes_per_second = 0;
+};
+struct Attachment {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+};
+struct Register {
+  NodeFacts facts;
+  std::optional<Attachment> attachment;
+};
+struct Heartbeat {};
+struct Ready {
+  std::string run;
+  Epoch epoch;
+};
+struct StepReport {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int stages = 0;
+  int64_t step = 0;
+  bool applied = true;
+  double loss = 0;  // mean over the step's tokens; last stage only
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  int64_t tokens = 0;
+  double total_seconds = 0, compute_seconds = 0, wait_seconds = 0;
+  bool has_validation = false;
+  double validation_loss = 0;
+};
+struct ShardStored {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+  checkpoint::Shard shard;
+};
+struct Ended {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+};
+struct Failed {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+  absl::Status status;
+};
+using ToCoordinator =
+    std::variant<Register, Heartbeat, Ready, StepReport, ShardStored, Ended, Failed>;
+
+// --- to the worker ---
+
+struct Accepted {
+  absl::Duration lease;
+  absl::Duration heartbeat_every;
+};
+struct Refused {
+  absl::Status reason;
+  bool retry = true;
+};
+struct StagePeer {
+  std::string node;
+  std::string data_address;
+  model::OpRange range;
+  int slots = 1;
+};
+struct Assignment {
+  std::string run;
+  Epoch epoch;
+  std::string token;
+  run::RunSpec spec;
+  int stage = 0;
+  std::vector<StagePeer> stages;         // all, in pipeline order; [stage] is this node
+  std::vector<std::string> link_codecs;  // link s is between stages s and s+1
+  std::string numeric_class;
+  int64_t start_step = 0;                // completed steps of the state to start from
+  std::optional<checkpoint::Manifest> checkpoint;  // absent: initial weights
+};
+struct Start {
+  std::string run;
+  Epoch epoch;
+};
+struct Stop {
+  std::string run;
+  Epoch epoch;
+};
+struct Abort {
+  std::string run;
+  Epoch epoch;
+  std::string reason;
+};
+struct StepAcknowledged {
+  std::string run;
+  Epoch epoch;
+  int64_t step = 0;
+};
+struct Released {
+  std::string run;
+  Epoch epoch;
+};
+using ToWorker =
+    std::variant<Accepted, Refused, Assignment, Start, Stop, Abort, StepAcknowledged, Released>;
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_HOST_MESSAGES_H_

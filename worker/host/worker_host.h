@@ -1,0 +1,65 @@
+// The worker's control loop: follows the coordinator's messages, owns the stage that is being
+// trained, and survives the loss of the coordinator.
+#ifndef LONGHAUL_WORKER_HOST_WORKER_HOST_H_
+#define LONGHAUL_WORKER_HOST_WORKER_HOST_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "worker/comm/exchange.h"
+#include "worker/host/messages.h"
+#include "worker/host/remote.h"
+
+namespace longhaul::worker {
+
+struct WorkerHostOptions {
+  NodeFacts facts;
+  std::string folder;               // data sets and shards of this node
+  int threads = 1;                  // of the CPU backend
+  absl::Duration wait_max = absl::Seconds(60);      // of one wait for a peer
+  absl::Duration transfer_max = absl::Minutes(10);  // of one fetch or upload of bulk data
+  int connections = 1;              // parallel streams to each peer
+  size_t reports_kept = 100000;     // step reports kept while the coordinator is away
+};
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+struct WorkerHostDependencies {
+  Clock* clock = nullptr;
+  ControlLink* control = nullptr;
+  RemoteStore* remote = nullptr;
+  Transport* transport = nullptr;
+  ExchangeRouter* router = nullptr;
+  // Called from the host's threads; thread-safe.
+  absl::AnyInvocable<void(LogLevel, const std::string&) const> log;
+};
+
+// Thread-safe. One thread runs the stage, started for each assignment.
+class WorkerHost {
+ public:
+  WorkerHost(WorkerHostOptions options, WorkerHostDependencies dependencies);
+  ~WorkerHost();  // aborts the stage and joins
+
+  // What to say first on a new control stream: who this is, and the run it is training.
+  Register MakeRegister() const;
+  // Every message from the coordinator, in order. After Accepted, what was not acknowledged is sent
+  // again.
+  void OnMessage(const ToWorker& message);
+
+  // One line for people ("training run first stage 1 at step 17", "idle").
+  std::string Describe() const;
+
+  // True while a stage is assigned.
+  bool busy() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_HOST_WORKER_HOST_H_
