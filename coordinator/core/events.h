@@ -44,10 +44,10 @@ struct StepReport {
   int stages = 0;
   int64_t step = 0;
   bool applied = true;
-  double loss = 0;            // mean over the step's tokens; last stage only
+  double loss = 0;  // mean over the step's tokens; last stage only
   double gradient_norm = 0;
   double learning_rate = 0;
-  int64_t tokens = 0;         // in the step
+  int64_t tokens = 0;  // in the step
   double total_seconds = 0, compute_seconds = 0, wait_seconds = 0;
   bool has_validation = false;
   double validation_loss = 0;  // last stage only
@@ -65,6 +65,15 @@ struct ShardStored {
   int64_t step = 0;
   checkpoint::Shard shard;
 };
+// A checkpoint's shard could not be stored (a full disk, say); training goes on, the run shows why.
+struct ShardFailed {
+  uint64_t session = 0;
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+  absl::Status status;
+};
 // The stage left the run at `step` as told, its last shard stored before.
 struct StageEnded {
   uint64_t session = 0;
@@ -78,8 +87,8 @@ struct StageFailed {
   std::string run;
   Epoch epoch;
   int stage = 0;
-  int64_t step = 0;      // completed before it failed
-  absl::Status status;   // names peer and micro-batch
+  int64_t step = 0;     // completed before it failed
+  absl::Status status;  // names peer and micro-batch
 };
 
 // --- from people; each is answered by one Reply with the same `request` ---
@@ -120,8 +129,8 @@ struct ManifestCommitted {
 struct Tick {};
 
 using Event = std::variant<NodeConnected, NodeDisconnected, NodeHeartbeat, StageReady, StepReported,
-                           ShardStored, StageEnded, StageFailed, StartRun, StopRun, ResumeRun,
-                           DrainNode, PlanMade, ManifestCommitted, Tick>;
+                           ShardStored, ShardFailed, StageEnded, StageFailed, StartRun, StopRun,
+                           ResumeRun, DrainNode, PlanMade, ManifestCommitted, Tick>;
 
 }  // namespace longhaul::coordinator
 

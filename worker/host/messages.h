@@ -70,6 +70,14 @@ struct ShardStored {
   int64_t step = 0;
   checkpoint::Shard shard;
 };
+// A checkpoint's shard could not be stored; training goes on.
+struct ShardFailed {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+  absl::Status status;
+};
 struct Ended {
   std::string run;
   Epoch epoch;
@@ -84,7 +92,7 @@ struct Failed {
   absl::Status status;
 };
 using ToCoordinator =
-    std::variant<Register, Heartbeat, Ready, StepReport, ShardStored, Ended, Failed>;
+    std::variant<Register, Heartbeat, Ready, StepReport, ShardStored, ShardFailed, Ended, Failed>;
 
 // --- to the worker ---
 
