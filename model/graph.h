@@ -35,8 +35,8 @@ struct Parameter {
   std::string name;            // unique; "h.0.attn.qkv.weight"
   std::vector<int64_t> shape;  // row-major; matrices are [out, in]
   Initializer init;
-  bool decays = false;         // weight decay applies (matrices only)
-  int64_t elements() const;
+  bool decays = false;       // weight decay applies (matrices only)
+  int64_t elements() const;  // product of `shape`; within limits after Graph::Validate
 };
 
 struct Edge {
@@ -78,12 +78,15 @@ struct Graph {
   std::vector<Edge> edges;
   std::vector<Op> ops;
 
-  // Shapes fit, every edge is made once before it is used, every parameter is used, names are
-  // unique, the last operator and only it is the loss.
+  // Shapes fit and sizes are within model/limits.h; every edge is made once before it is used, and
+  // is used; every parameter is used; names are unique; blocks ascend. The first operator and only
+  // it is the embedding; the last and only it is the loss. The loss alone reads the logits, which a
+  // linear operator of the same block makes: backward overwrites them with their gradient.
+  // InvalidArgument names the operator, edge or parameter.
   absl::Status Validate() const;
 
-  // The operator positions p, ascending, at which the model may be cut into ops [0, p) and [p, end):
-  // between two blocks, where exactly one edge crosses. Never includes 0 and the end.
+  // The operator positions p, ascending, at which the model may be cut into ops [0, p) and [p,
+  // end): between two blocks, where exactly one edge crosses. Never includes 0 and the end.
   std::vector<int> CutPoints() const;
   // The edge that crosses a cut at `position`, which must be a cut point.
   int CutEdge(int position) const;

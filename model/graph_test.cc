@@ -1,0 +1,178 @@
+#include "model/graph.h"
+
+#include <functional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/family.h"
+
+namespace longhaul::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Graph Gpt2(int64_t layers, bool tied) {
+  ModelSpec spec;
+  spec.layers = layers;
+  spec.hidden = 8;
+  spec.heads = 2;
+  spec.context = 4;
+  spec.vocab = 11;
+  spec.tied = tied;
+  return *BuildGraph(spec);
+}
+
+// One layer that is only a linear map between embedding and head.
+Graph Small() {
+  Graph graph;
+  graph.family = "test";
+  graph.vocab = 5;
+  graph.context = 3;
+  graph.layers = 2;
+  graph.parameters = {{"table", {5, 4}, {}, true},
+                      {"positions", {3, 4}, {}, true},
+                      {"w", {4, 4}, {}, true},
+                      {"head", {5, 4}, {}, true}};
+  graph.edges = {{"x", 4}, {"y", 4}, {"logits", 5}};
+  graph.ops = {{OpKind::kEmbedding, "embedding", 0, {}, 0, {0, 1}, 0, 0},
+               {OpKind::kLinear, "w", 0, {0}, 1, {2}, 0, 0},
+               {OpKind::kLinear, "head", 1, {1}, 2, {3}, 0, 0},
+               {OpKind::kSoftmaxCrossEntropy, "loss", 1, {2}, -1, {}, 0, 0}};
+  return graph;
+}
+
+TEST(GraphTest, SmallGraphIsValid) { EXPECT_TRUE(Small().Validate().ok()); }
+
+struct Defect {
+  const char* expected;
+  std::function<void(Graph&)> damage;
+};
+
+TEST(GraphTest, ValidateNamesTheDefect) {
+  const Defect defects[] = {
+      {"vocabulary is 0", [](Graph& g) { g.vocab = 0; }},
+      {"context is -1", [](Graph& g) { g.context = -1; }},
+      {"number of layers is 1025", [](Graph& g) { g.layers = 1025; }},
+      {"number of operators is 0", [](Graph& g) { g.ops.clear(); }},
+      {"width of edge 'y' is 0", [](Graph& g) { g.edges[1].width = 0; }},
+      {"dimension of parameter 'w'",
+       [](Graph& g) {
+         g.parameters[2].shape = {4, int64_t{1} << 62};
+       }},
+      {"'w' must have one or two dimensions", [](Graph& g) { g.parameters[2].shape = {}; }},
+      {"two parameters are named 'w'", [](Graph& g) { g.parameters[3].name = "w"; }},
+      {"two edges are named 'x'", [](Graph& g) { g.edges[1].name = "x"; }},
+      {"two operators are named 'head'", [](Graph& g) { g.ops[1].name = "head"; }},
+      {"one of the edges has no name", [](Graph& g) { g.edges[1].name = ""; }},
+      {"takes 1 inputs, not 2",
+       [](Graph& g) {
+         g.ops[1].inputs = {0, 0};
+       }},
+      {"takes 1 to 2 parameters, not 0", [](Graph& g) { g.ops[1].parameters = {}; }},
+      {"has output edge 3", [](Graph& g) { g.ops[1].output = 3; }},
+      {"'loss' has output edge 1", [](Graph& g) { g.ops[3].output = 1; }},
+      {"input edge -1, which does not exist", [](Graph& g) { g.ops[1].inputs = {-1}; }},
+      {"parameter 4, which does not exist", [](Graph& g) { g.ops[1].parameters = {4}; }},
+      {"only it, is the embedding", [](Graph& g) { g.ops.erase(g.ops.begin()); }},
+      {"only it, is the loss", [](Graph& g) { g.ops.pop_back(); }},
+      {"'head' has layer 2", [](Graph& g) { g.ops[2].layer = 2; }},
+      {"'w' has layer -1", [](Graph& g) { g.ops[1].layer = -1; }},
+      {"'head' has layer 0; it must be from 1",
+       [](Graph& g) { g.ops[1].layer = 1, g.ops[2].layer = 0; }},
+      {"reads edge 'y' before it is made", [](Graph& g) { g.ops[1].inputs = {1}; }},
+      {"makes edge 'x' a second time", [](Graph& g) { g.ops[1].output = 0; }},
+      {"edge 'z' is never used",
+       [](Graph& g) {
+         g.edges.push_back({"z", 4});
+         g.ops.insert(g.ops.begin() + 1, {OpKind::kGelu, "gelu", 0, {0}, 3, {}, 0, 0});
+       }},
+      {"parameter 'spare' is never used",
+       [](Graph& g) {
+         g.parameters.push_back({"spare", {4}, {}, false});
+       }},
+      {"needs parameter 0 of shape [5, 4], but 'table' is [6, 4]",
+       [](Graph& g) {
+         g.parameters[0].shape = {6, 4};
+       }},
+      {"needs parameter 0 of shape [4, 4], but 'w' is [4, 5]",
+       [](Graph& g) {
+         g.parameters[2].shape = {4, 5};
+       }},
+      {"needs edge 'logits' of width 5",
+       [](Graph& g) {
+         g.edges[2].width = 6, g.parameters[3].shape = {6, 4};
+       }},
+      {"'head' makes the logits; it must be linear and in layer 1",
+       [](Graph& g) { g.ops[2].layer = 0; }},
+  };
+  for (const Defect& defect : defects) {
+    Graph graph = Small();
+    defect.damage(graph);
+    const absl::Status status = graph.Validate();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.expected;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(defect.expected));
+  }
+}
+
+TEST(GraphTest, ValidateChecksOperatorsOfABlock) {
+  const Defect defects[] = {
+      {"operator 'h.0.ln_1' needs an epsilon", [](Graph& g) { g.ops[1].epsilon = 0; }},
+      {"3 heads do not divide width 8", [](Graph& g) { g.ops[3].heads = 3; }},
+      {"operator 'h.0.attn.residual' needs edge 'h.0.attn.qkv' of width 8, but it is 24",
+       [](Graph& g) { g.ops[5].inputs[0] = 2; }},
+  };
+  for (const Defect& defect : defects) {
+    Graph graph = Gpt2(1, true);
+    defect.damage(graph);
+    EXPECT_THAT(std::string(graph.Validate().message()), HasSubstr(defect.expected));
+  }
+}
+
+TEST(GraphTest, CutPointsLieBetweenBlocks) {
+  const Graph graph = Gpt2(4, true);
+  const std::vector<int> cuts = graph.CutPoints();
+  ASSERT_EQ(cuts.size(), 3);
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    EXPECT_EQ(graph.ops[cuts[i] - 1].layer, static_cast<int>(i));
+    EXPECT_EQ(graph.ops[cuts[i]].layer, static_cast<int>(i) + 1);
+    EXPECT_EQ(graph.edges[graph.CutEdge(cuts[i])].name, "h." + std::to_string(i) + ".mlp.residual");
+  }
+  EXPECT_EQ(graph.ops.front().layer, 0);
+  EXPECT_EQ(graph.ops.back().layer, 3);
+}
+
+TEST(GraphTest, NoCutWhereTwoEdgesCross) {
+  Graph graph = Gpt2(1, true);
+  graph.layers = 2;
+  // The second half of the block, from ln_2 on, becomes a block of its own: only the residual
+  // crosses. One operator later, the residual and ln_2's output cross.
+  for (int op = 6; op < static_cast<int>(graph.ops.size()); ++op) graph.ops[op].layer = 1;
+  ASSERT_TRUE(graph.Validate().ok());
+  EXPECT_THAT(graph.CutPoints(), ElementsAre(6));
+  graph.ops[6].layer = 0;
+  ASSERT_TRUE(graph.Validate().ok());
+  EXPECT_THAT(graph.CutPoints(), ElementsAre());
+}
+
+TEST(GraphTest, UsesFollowTheOperators) {
+  const Graph tied = Gpt2(2, true);
+  EXPECT_THAT(tied.TiedParameters(), ElementsAre(0));
+  const int cut = tied.CutPoints()[0];
+  const OpRange first{0, cut}, second{cut, static_cast<int>(tied.ops.size())};
+  const std::vector<ParameterUse> uses = tied.Uses(second);
+  ASSERT_EQ(uses.size(), 12 + 2 + 1);
+  EXPECT_EQ(uses.back().parameter, 0);
+  EXPECT_EQ(tied.ops[uses.back().op].name, "head");
+  EXPECT_EQ(tied.ParametersOf(first).size(), 2 + 12);
+  EXPECT_EQ(tied.ParametersOf(second).size(), 12 + 2 + 1);
+  EXPECT_EQ(tied.ParametersOf(second).front(), 0);
+  EXPECT_EQ(tied.Uses({0, static_cast<int>(tied.ops.size())}).size(), tied.parameters.size() + 1);
+
+  const Graph untied = Gpt2(2, false);
+  EXPECT_THAT(untied.TiedParameters(), ElementsAre());
+  EXPECT_EQ(untied.ParameterCount(), tied.ParameterCount() + 11 * 8);
+}
+
+}  // namespace
+}  // namespace longhaul::model
