@@ -8,7 +8,8 @@
 
 namespace longhaul::model {
 
-// For one micro-batch.
+// For one micro-batch. Linear: 2 * rows * in * out forward, twice that backward. Attention: the
+// causal half of its products. The rest by elements.
 struct Cost {
   double forward_flops = 0;
   double backward_flops = 0;
@@ -17,7 +18,7 @@ struct Cost {
 Cost OpCost(const Graph& graph, int op, int64_t micro_batch);
 Cost RangeCost(const Graph& graph, OpRange range, int64_t micro_batch);
 
-// Memory of one stage in bytes.
+// Memory of one stage in bytes: exactly what compute/stage allocates for fp32.
 struct StageMemory {
   int64_t weights = 0;      // fp32
   int64_t gradients = 0;    // one accumulator for each use
@@ -26,7 +27,8 @@ struct StageMemory {
   int64_t scratch = 0;
   int64_t total() const { return weights + gradients + optimizer + activations + scratch; }
 };
-// `slots`: micro-batches in flight that the stage's program needs.
+// `slots`: micro-batches in flight that the stage's program needs. `range` as in PlanBuffers. Sizes
+// saturate at kBytesMax (model/limits.h), also where micro_batch * context exceeds kRowsMax.
 StageMemory MemoryOf(const Graph& graph, OpRange range, int64_t micro_batch, int slots);
 
 // Bytes of one micro-batch's fp32 activation on the edge cut at `position`.

@@ -1,0 +1,104 @@
+#include "model/cost.h"
+
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "model/family.h"
+#include "model/limits.h"
+
+namespace longhaul::model {
+namespace {
+
+Graph Gpt2Small(bool tied = true) {
+  ModelSpec spec;
+  spec.layers = 12;
+  spec.hidden = 768;
+  spec.heads = 12;
+  spec.context = 1024;
+  spec.vocab = 50257;
+  spec.tied = tied;
+  return *BuildGraph(spec);
+}
+
+OpRange Whole(const Graph& graph) { return {0, static_cast<int>(graph.ops.size())}; }
+
+int OpNamed(const Graph& graph, const std::string& name) {
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (graph.ops[op].name == name) return static_cast<int>(op);
+  }
+  ADD_FAILURE() << name;
+  return -1;
+}
+
+TEST(CostTest, LinearCountsTwoOperationsForEachProduct) {
+  const Graph graph = Gpt2Small();
+  const Cost cost = OpCost(graph, OpNamed(graph, "h.0.mlp.fc"), 4);
+  EXPECT_DOUBLE_EQ(cost.forward_flops, 2.0 * 4 * 1024 * 768 * 3072);
+  EXPECT_DOUBLE_EQ(cost.backward_flops, 2 * cost.forward_flops);
+}
+
+// Kaplan et al. 2020, table 1: forward is 2 N + 2 n_layer n_ctx d_attn operations a token, N
+// without embeddings; the causal half and the head are counted here beside it.
+TEST(CostTest, WholeModelAgreesWithThePublishedEstimate) {
+  const Graph graph = Gpt2Small();
+  const double tokens = 1024;
+  const double matrices = 12.0 * 12 * 768 * 768, head = 50257.0 * 768;
+  const double estimate = tokens * (2 * matrices + 2 * head + 2.0 * 12 * 1024 * 768 / 2 * 2);
+  const Cost cost = RangeCost(graph, Whole(graph), 1);
+  EXPECT_NEAR(cost.forward_flops / estimate, 1.0, 0.03);
+  EXPECT_NEAR(cost.backward_flops / cost.forward_flops, 2.0, 0.05);
+}
+
+TEST(CostTest, RangesAddUp) {
+  const Graph graph = Gpt2Small();
+  const int cut = graph.CutPoints()[4];
+  const Cost whole = RangeCost(graph, Whole(graph), 2);
+  const Cost first = RangeCost(graph, {0, cut}, 2);
+  const Cost second = RangeCost(graph, {cut, Whole(graph).end}, 2);
+  EXPECT_DOUBLE_EQ(whole.forward_flops, first.forward_flops + second.forward_flops);
+  EXPECT_DOUBLE_EQ(whole.backward_flops, first.backward_flops + second.backward_flops);
+  EXPECT_DOUBLE_EQ(whole.bytes_moved, first.bytes_moved + second.bytes_moved);
+  EXPECT_GT(whole.bytes_moved, 0);
+}
+
+TEST(CostTest, MemoryCountsEveryUseOfATiedTable) {
+  const Graph tied = Gpt2Small(true), untied = Gpt2Small(false);
+  const int64_t parameter_bytes = 4 * tied.ParameterCount(), table_bytes = 4 * 50257 * 768;
+  const StageMemory memory = MemoryOf(tied, Whole(tied), 1, 1);
+  EXPECT_EQ(memory.weights, parameter_bytes);
+  EXPECT_EQ(memory.optimizer, 2 * parameter_bytes);
+  EXPECT_EQ(memory.gradients, parameter_bytes + table_bytes);
+  EXPECT_EQ(MemoryOf(untied, Whole(untied), 1, 1).weights, parameter_bytes + table_bytes);
+  EXPECT_EQ(MemoryOf(untied, Whole(untied), 1, 1).gradients, memory.gradients);
+
+  const int cut = tied.CutPoints()[5];
+  EXPECT_EQ(
+      MemoryOf(tied, {0, cut}, 1, 1).weights + MemoryOf(tied, {cut, Whole(tied).end}, 1, 1).weights,
+      parameter_bytes + table_bytes);
+}
+
+TEST(CostTest, ActivationsGrowWithSlotsAndScratchDoesNot) {
+  const Graph graph = Gpt2Small();
+  const StageMemory one = MemoryOf(graph, Whole(graph), 2, 1),
+                    four = MemoryOf(graph, Whole(graph), 2, 4);
+  EXPECT_EQ(four.activations, 4 * one.activations);
+  EXPECT_EQ(four.scratch, one.scratch);
+  EXPECT_EQ(four.total(), one.total() + 3 * one.activations);
+}
+
+TEST(CostTest, BoundaryIsOneActivation) {
+  const Graph graph = Gpt2Small();
+  EXPECT_EQ(BoundaryBytes(graph, graph.CutPoints()[0], 3), 3 * 1024 * 768 * 4);
+}
+
+TEST(CostTest, HugeNumbersSaturate) {
+  const Graph graph = Gpt2Small();
+  const int64_t huge = std::numeric_limits<int64_t>::max();
+  const int slots = std::numeric_limits<int>::max();
+  EXPECT_GE(MemoryOf(graph, Whole(graph), huge, slots).total(), kBytesMax);
+  EXPECT_EQ(MemoryOf(graph, Whole(graph), kRowsMax / 1024, slots).activations, kBytesMax);
+  EXPECT_EQ(BoundaryBytes(graph, graph.CutPoints()[0], huge), kBytesMax);
+}
+
+}  // namespace
+}  // namespace longhaul::model
