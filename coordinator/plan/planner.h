@@ -19,8 +19,10 @@ struct NodeProfile {
   std::string name;
   std::string site;
   std::string host;              // nodes with equal host share its cores
-  double flops_per_second = 0;   // measured matrix-product rate of the node's device, fp32
-  double bytes_per_second = 0;   // measured memory rate
+  int host_cores = 0;            // of `host`; 0: unknown, and then its nodes do not slow each other
+  // Measured while no other node of the host worked.
+  double flops_per_second = 0;   // matrix-product rate of the node's device, fp32
+  double bytes_per_second = 0;   // memory rate
   int threads = 1;
   int64_t memory_bytes = 0;      // available to the device
   std::string numeric_class;
