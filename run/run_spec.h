@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -67,6 +68,11 @@ struct RunSpec {
   bool operator==(const RunSpec&) const = default;
 };
 
+// What `schedule` and `codec` may say; for messages and for the tests that keep them in step with
+// the schedules and codecs that exist.
+std::vector<std::string> ScheduleNames();
+std::vector<std::string> CodecNames();
+
 // Ranges and relations (heads divide hidden, micro_batch divides global_batch, names safe, schedule
 // and codec known). InvalidArgument names the key and what would be right.
 absl::Status Validate(const RunSpec& spec);
@@ -75,12 +81,13 @@ absl::Status Validate(const RunSpec& spec);
 // types and ranges name the line and the key. `file_name` is for messages.
 absl::StatusOr<RunSpec> ParseRunFile(absl::string_view yaml, absl::string_view file_name);
 
-// JSON with a schema version, both ways; parsing validates.
+// JSON with a schema version, both ways; `spec` must be valid, and parsing validates.
 std::string ToJson(const RunSpec& spec);
 absl::StatusOr<RunSpec> FromJson(absl::string_view json);
 
 // Learning rate of 1-based `step`: linear warm-up to learning_rate over warmup_steps, then constant
 // or a half cosine down to min_learning_rate at the last step.
+// The same bits on every IEEE machine, since those of the weights follow from it.
 double LearningRate(const TrainSpec& train, int64_t step);
 
 }  // namespace longhaul::run

@@ -1,0 +1,81 @@
+#include "run/run_fields.h"
+
+#include "model/family.h"
+#include "model/limits.h"
+
+namespace longhaul::run {
+namespace {
+
+constexpr int64_t kStepsMax = 1'000'000'000;
+constexpr int64_t kSequencesMax = 1 << 20;
+constexpr int64_t kStagesMax = 1024;
+// Beyond any use, yet far from the limits of the single precision that optimizers compute in.
+constexpr double kRateMax = 1e3;
+constexpr double kNormMax = 1e9;
+constexpr double kEpsilonMin = 1e-30;
+
+void AddModel(model::ModelSpec& model, std::vector<Field>& fields) {
+  const auto required = Presence::kRequired;
+  fields.push_back({"model.family", Text{&model.family, model::FamilyNames()}});
+  fields.push_back({"model.layers", Whole{&model.layers, 1, model::kLayersMax}, required});
+  fields.push_back({"model.hidden", Whole{&model.hidden, 1, model::kHiddenMax}, required});
+  fields.push_back({"model.heads", Whole{&model.heads, 1, model::kHiddenMax}, required});
+  fields.push_back({"model.context", Whole{&model.context, 1, model::kContextMax}, required});
+  fields.push_back({"model.vocab", Whole{&model.vocab, 1, model::kVocabMax}, required});
+  fields.push_back({"model.tied", Flag{&model.tied}});
+}
+
+void AddData(DataSpec& data, std::vector<Field>& fields) {
+  fields.push_back({"data.train", Text{&data.train}, Presence::kRequired});
+  fields.push_back({"data.tokenizer", Enum(&data.tokenizer, {"bytes", "uint16", "uint32"})});
+  fields.push_back({"data.validation_fraction", Real{&data.validation_fraction, 0, 0.5}});
+}
+
+void AddTrain(TrainSpec& train, std::vector<Field>& fields) {
+  const auto required = Presence::kRequired;
+  OptimizerSpec& optimizer = train.optimizer;
+  LearningRateSchedule& schedule = train.schedule;
+  fields.push_back({"train.steps", Whole{&train.steps, 1, kStepsMax}, required});
+  fields.push_back({"train.global_batch", Whole{&train.global_batch, 1, kSequencesMax}, required});
+  fields.push_back({"train.micro_batch", Whole{&train.micro_batch, 1, kSequencesMax}, required});
+  fields.push_back({"train.optimizer.name", Text{&optimizer.name, {"adamw"}}});
+  fields.push_back(
+      {"train.optimizer.learning_rate", Real{&optimizer.learning_rate, 0, kRateMax, true}});
+  fields.push_back({"train.optimizer.betas", Reals{{{&optimizer.beta1, 0, 1, false, true},
+                                                    {&optimizer.beta2, 0, 1, false, true}}}});
+  fields.push_back({"train.optimizer.epsilon", Real{&optimizer.epsilon, kEpsilonMin, 1}});
+  fields.push_back({"train.optimizer.weight_decay", Real{&optimizer.weight_decay, 0, kRateMax}});
+  fields.push_back({"train.optimizer.grad_clip", Real{&optimizer.grad_clip, 0, kNormMax}});
+  fields.push_back({"train.schedule.warmup_steps", Whole{&schedule.warmup_steps, 0, kStepsMax}});
+  fields.push_back({"train.schedule.decay", Enum(&schedule.decay, {"constant", "cosine"})});
+  fields.push_back(
+      {"train.schedule.min_learning_rate", Real{&schedule.min_learning_rate, 0, kRateMax}});
+  fields.push_back({"train.seed", Unsigned{&train.seed}});
+  fields.push_back({"train.evaluate_every", Whole{&train.evaluate_every, 0, kStepsMax}});
+}
+
+}  // namespace
+
+std::vector<std::string> ScheduleNames() { return {"gpipe", "1f1b"}; }
+
+std::vector<std::string> CodecNames() { return {"auto", "none", "zstd", "bf16", "int8"}; }
+
+std::vector<Field> FileFields(RunSpec& spec) {
+  std::vector<Field> fields = {{"name", Text{&spec.name}, Presence::kRequired}};
+  AddModel(spec.model, fields);
+  AddData(spec.data, fields);
+  AddTrain(spec.train, fields);
+  fields.push_back({"pipeline.stages", Whole{&spec.stages, 1, kStagesMax, "auto"}});
+  fields.push_back({"pipeline.schedule", Text{&spec.schedule, ScheduleNames()}});
+  fields.push_back({"exchange.codec", Text{&spec.codec, CodecNames()}});
+  fields.push_back({"checkpoint.every", Whole{&spec.checkpoint_every, 0, kStepsMax}});
+  return fields;
+}
+
+std::vector<Field> StoredFields(RunSpec& spec) {
+  std::vector<Field> fields = FileFields(spec);
+  fields.push_back({"data.id", Text{&spec.data.id, {}, /*empty_allowed=*/true}});
+  return fields;
+}
+
+}  // namespace longhaul::run

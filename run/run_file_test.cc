@@ -1,0 +1,165 @@
+#include <string>
+
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "run/run_spec.h"
+#include "run/test_spec.h"
+
+namespace longhaul::run {
+namespace {
+
+using testing::HasSubstr;
+
+// The example with one piece of text, which must be there, replaced.
+std::string Changed(absl::string_view from, absl::string_view to) {
+  std::string text = kExampleYaml;
+  EXPECT_GT(absl::StrReplaceAll({{from, to}}, &text), 0) << from;
+  return text;
+}
+
+std::string ErrorOf(absl::string_view yaml) {
+  const auto spec = ParseRunFile(yaml, "first.yaml");
+  EXPECT_FALSE(spec.ok()) << yaml;
+  if (spec.ok()) return "";
+  EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(spec.status().message());
+}
+
+TEST(ParseRunFile, ReadsTheExample) {
+  const auto spec = ParseRunFile(kExampleYaml, "first.yaml");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(*spec, ExampleSpec());
+}
+
+TEST(ParseRunFile, ReadsWhatTheExampleDoesNotShow) {
+  std::string text = Changed("vocab: 256}", "vocab: 256, tied: false}");
+  absl::StrReplaceAll({{"betas: [0.9, 0.95]", "betas: [0.8, 0.99], epsilon: 1e-6"},
+                       {"stages: auto, schedule: 1f1b", "stages: 3, schedule: gpipe"},
+                       {"codec: none", "codec: zstd"},
+                       {"tokenizer: bytes", "tokenizer: uint16"},
+                       {"decay: cosine", "decay: constant"}},
+                      &text);
+  RunSpec expected = ExampleSpec();
+  expected.model.tied = false;
+  expected.train.optimizer.beta1 = 0.8;
+  expected.train.optimizer.beta2 = 0.99;
+  expected.train.optimizer.epsilon = 1e-6;
+  expected.train.schedule.decay = Decay::kConstant;
+  expected.stages = 3;
+  expected.schedule = "gpipe";
+  expected.codec = "zstd";
+  expected.data.tokenizer = Tokenizer::kUint16;
+  const auto spec = ParseRunFile(text, "first.yaml");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(*spec, expected);
+}
+
+TEST(ParseRunFile, MostKeysHaveDefaults) {
+  const auto spec = ParseRunFile(
+      "name: a\n"
+      "model: {layers: 1, hidden: 8, heads: 2, context: 4, vocab: 10}\n"
+      "data: {train: a.txt}\n"
+      "train: {steps: 1, global_batch: 1, micro_batch: 1}\n",
+      "a.yaml");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->model.family, "gpt2");
+  EXPECT_TRUE(spec->model.tied);
+  EXPECT_EQ(spec->train.optimizer, OptimizerSpec());
+  EXPECT_EQ(spec->train.evaluate_every, 0);
+}
+
+TEST(ParseRunFile, EveryRequiredKeyIsRequired) {
+  EXPECT_THAT(ErrorOf(Changed("name: first\n", "")), HasSubstr("first.yaml: the key 'name'"));
+  for (const char* piece :
+       {"layers: 6, ", "hidden: 128, ", "heads: 4, ", "context: 128, ", ", vocab: 256"}) {
+    EXPECT_THAT(ErrorOf(Changed(piece, "")), HasSubstr("first.yaml:2: the key 'model."));
+  }
+  EXPECT_THAT(ErrorOf(Changed("train: corpus.txt, ", "")), HasSubstr("'data.train' is missing"));
+  for (const char* key : {"steps", "global_batch", "micro_batch"}) {
+    EXPECT_THAT(ErrorOf(Changed(absl::StrCat("\n  ", key, ":"), "\n  #")),
+                HasSubstr(absl::StrCat("first.yaml:4: the key 'train.", key, "' is missing")));
+  }
+  EXPECT_THAT(ErrorOf(""), HasSubstr("the key 'name' is missing"));
+}
+
+TEST(ParseRunFile, MisspeltKeysNameLineAndNearest) {
+  EXPECT_EQ(ErrorOf(Changed("micro_batch", "micro_bach")),
+            "first.yaml:7: unknown key 'train.micro_bach'; did you mean 'micro_batch'?");
+  EXPECT_EQ(ErrorOf(Changed("exchange", "exchnage")),
+            "first.yaml:13: unknown key 'exchnage'; did you mean 'exchange'?");
+  EXPECT_EQ(ErrorOf(Changed("warmup_steps", "warm_up_steps")),
+            "first.yaml:9: unknown key 'train.schedule.warm_up_steps'; did you mean "
+            "'warmup_steps'?");
+  EXPECT_EQ(ErrorOf(Changed("tokenizer: bytes", "id: x")).substr(0, 40),
+            "first.yaml:3: unknown key 'data.id'; did");
+}
+
+TEST(ParseRunFile, WrongTypesNameLineAndKey) {
+  EXPECT_EQ(ErrorOf(Changed("steps: 200", "steps: abc")),
+            "first.yaml:5: 'train.steps': expected a whole number, got 'abc'");
+  EXPECT_THAT(ErrorOf(Changed("betas: [0.9, 0.95]", "betas: 0.9")),
+              HasSubstr("first.yaml:8: 'train.optimizer.betas': expected a list of 2 numbers"));
+  EXPECT_THAT(ErrorOf(Changed("decay: cosine", "decay: linear")),
+              HasSubstr("expected one of constant, cosine, got 'linear'"));
+  EXPECT_THAT(ErrorOf(Changed("stages: auto", "stages: many")), HasSubstr("pipeline.stages"));
+}
+
+TEST(ParseRunFile, RangesNameLineAndKey) {
+  struct Case {
+    const char *from, *to, *error;
+  };
+  for (const Case& c : std::initializer_list<Case>{
+           {"layers: 6", "layers: 0", "first.yaml:2: 'model.layers'"},
+           {"vocab: 256", "vocab: 100000000", "first.yaml:2: 'model.vocab'"},
+           {"family: gpt2", "family: gpt3", "first.yaml:2: 'model.family'"},
+           {"fraction: 0.1", "fraction: 0.6", "first.yaml:3: 'data.validation_fraction'"},
+           {"fraction: 0.1", "fraction: -0.1", "first.yaml:3: 'data.validation_fraction'"},
+           {"fraction: 0.1", "fraction: nan", "first.yaml:3: 'data.validation_fraction'"},
+           {"steps: 200", "steps: 1000000001", "first.yaml:5: 'train.steps'"},
+           {"global_batch: 32", "global_batch: -1", "first.yaml:6: 'train.global_batch'"},
+           {"rate: 1.0e-3", "rate: 0", "first.yaml:8: 'train.optimizer.learning_rate'"},
+           {"rate: 1.0e-3", "rate: inf", "first.yaml:8: 'train.optimizer.learning_rate'"},
+           {"0.95]", "1.0]", "first.yaml:8: 'train.optimizer.betas'"},
+           {"name: adamw", "name: sgd", "first.yaml:8: 'train.optimizer.name'"},
+           {"decay: 0.1", "decay: -1", "first.yaml:8: 'train.optimizer.weight_decay'"},
+           {"seed: 1", "seed: -1", "first.yaml:10: 'train.seed'"},
+           {"stages: auto", "stages: 2000", "first.yaml:12: 'pipeline.stages'"},
+           {"stages: auto", "stages: 0", "first.yaml:12: 'pipeline.stages'"},
+           {"schedule: 1f1b", "schedule: 2f2b", "first.yaml:12: 'pipeline.schedule'"},
+           {"codec: none", "codec: zip", "first.yaml:13: 'exchange.codec'"},
+           {"every: 100", "every: -1", "first.yaml:14: 'checkpoint.every'"}}) {
+    EXPECT_THAT(ErrorOf(Changed(c.from, c.to)), HasSubstr(c.error));
+  }
+}
+
+TEST(ParseRunFile, RelationsNameLineAndKey) {
+  EXPECT_THAT(ErrorOf(Changed("heads: 4", "heads: 3")),
+              HasSubstr("first.yaml:2: 'model.heads': must divide model.hidden (128), got 3"));
+  EXPECT_THAT(ErrorOf(Changed("micro_batch: 4 ", "micro_batch: 5 ")),
+              HasSubstr("first.yaml:7: 'train.micro_batch': must divide train.global_batch (32)"));
+  EXPECT_THAT(ErrorOf(Changed("warmup_steps: 20", "warmup_steps: 201")),
+              HasSubstr("first.yaml:9: 'train.schedule.warmup_steps': must be at most"));
+  EXPECT_THAT(ErrorOf(Changed("min_learning_rate: 1.0e-4", "min_learning_rate: 1.0")),
+              HasSubstr("first.yaml:9: 'train.schedule.min_learning_rate': must be at most"));
+  EXPECT_THAT(ErrorOf(Changed("validation_fraction: 0.1", "validation_fraction: 0")),
+              HasSubstr("first.yaml:11: 'train.evaluate_every'"));
+  EXPECT_THAT(ErrorOf(Changed("stages: auto", "stages: 7")),
+              HasSubstr("first.yaml:12: 'pipeline.stages': must be at most model.layers (6)"));
+  EXPECT_THAT(ErrorOf(Changed("name: first", "name: ../first")), HasSubstr("first.yaml:1: 'name'"));
+}
+
+TEST(ParseRunFile, BombsAndBrokenFilesAreRefused) {
+  EXPECT_THAT(ErrorOf(Changed("seed: 1", "seed: &a 1")), HasSubstr("first.yaml:10: anchors"));
+  EXPECT_THAT(ErrorOf(Changed("seed: 1", "steps: 1")), HasSubstr("first.yaml:10: the key 'steps'"));
+  EXPECT_THAT(ErrorOf(Changed("[0.9, 0.95]", "[0.9, 0.95")), HasSubstr("first.yaml:"));
+  EXPECT_THAT(ErrorOf(std::string(2 << 20, '#')), HasSubstr("first.yaml has"));
+  // Every prefix of the file is read or refused, never worse.
+  const std::string text = kExampleYaml;
+  for (size_t length = 0; length < text.size(); ++length) {
+    (void)ParseRunFile(text.substr(0, length), "first.yaml");
+  }
+}
+
+}  // namespace
+}  // namespace longhaul::run

@@ -1,0 +1,107 @@
+#include "run/run_spec.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/ids.h"
+#include "base/sha256.h"
+#include "model/limits.h"
+#include "run/run_fields.h"
+
+namespace longhaul::run {
+namespace {
+
+// cos(pi * x) for x in [0, 1] from +, -, * and / alone. Reduction to an eighth of a turn, then
+// Taylor series; the terms left out are below 1e-19.
+double CosineOfPi(double x) {
+  if (x > 0.5) return -CosineOfPi(1.0 - x);
+  constexpr double kPi = 3.14159265358979323846;
+  const bool as_sine = x > 0.25;  // cos(pi x) = sin(pi (1/2 - x))
+  const double angle = kPi * (as_sine ? 0.5 - x : x);
+  const double square = angle * angle;
+  double sum = 1.0;
+  for (int k = 9; k >= 1; --k) {
+    const double factor = as_sine ? (2.0 * k) * (2.0 * k + 1.0) : (2.0 * k - 1.0) * (2.0 * k);
+    sum = 1.0 - sum * square / factor;
+  }
+  return as_sine ? angle * sum : sum;
+}
+
+std::optional<Problem> FindModelProblem(const RunSpec& spec) {
+  const model::ModelSpec& model = spec.model;
+  if (model.hidden % model.heads != 0) {
+    return Problem{"model.heads", absl::StrCat("must divide model.hidden (", model.hidden,
+                                               "), got ", model.heads)};
+  }
+  if (spec.stages > model.layers) {
+    return Problem{"pipeline.stages",
+                   absl::StrCat("must be at most model.layers (", model.layers,
+                                "), since a stage holds whole layers; got ", spec.stages)};
+  }
+  if (spec.train.micro_batch > model::kRowsMax / model.context) {
+    return Problem{"train.micro_batch",
+                   absl::StrCat("times model.context must be at most ", model::kRowsMax,
+                                " tokens, got ", spec.train.micro_batch, " times ", model.context)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> FindTrainProblem(const RunSpec& spec) {
+  const TrainSpec& train = spec.train;
+  if (train.global_batch % train.micro_batch != 0) {
+    return Problem{"train.micro_batch",
+                   absl::StrCat("must divide train.global_batch (", train.global_batch, "), got ",
+                                train.micro_batch)};
+  }
+  if (train.schedule.warmup_steps > train.steps) {
+    return Problem{"train.schedule.warmup_steps",
+                   absl::StrCat("must be at most train.steps (", train.steps, "), got ",
+                                train.schedule.warmup_steps)};
+  }
+  if (train.schedule.min_learning_rate > train.optimizer.learning_rate) {
+    return Problem{
+        "train.schedule.min_learning_rate",
+        absl::StrCat("must be at most train.optimizer.learning_rate (",
+                     train.optimizer.learning_rate, "), got ", train.schedule.min_learning_rate)};
+  }
+  if (train.evaluate_every > 0 && spec.data.validation_fraction == 0) {
+    return Problem{"train.evaluate_every",
+                   "needs tokens to evaluate on: set data.validation_fraction above 0"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Problem> FindProblem(const RunSpec& spec) {
+  RunSpec copy = spec;  // fields are bound to what may be changed
+  if (auto problem = CheckFields(StoredFields(copy))) return problem;
+  if (const absl::Status name = ValidateName("run name", spec.name); !name.ok()) {
+    return Problem{"name", std::string(name.message())};
+  }
+  if (!spec.data.id.empty() && !IsSha256Hex(spec.data.id)) {
+    return Problem{"data.id", "must be 64 hexadecimal digits"};
+  }
+  if (auto problem = FindModelProblem(spec)) return problem;
+  return FindTrainProblem(spec);
+}
+
+absl::Status Validate(const RunSpec& spec) {
+  const std::optional<Problem> problem = FindProblem(spec);
+  if (!problem) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("'", problem->key, "': ", problem->message));
+}
+
+double LearningRate(const TrainSpec& train, int64_t step) {
+  LH_CHECK(step >= 1, "step ", step);
+  const double peak = train.optimizer.learning_rate;
+  const int64_t warmup = train.schedule.warmup_steps;
+  if (step <= warmup) return peak * static_cast<double>(step) / static_cast<double>(warmup);
+  if (train.schedule.decay == Decay::kConstant) return peak;
+  const double minimum = train.schedule.min_learning_rate;
+  if (step >= train.steps) return minimum;
+  const double progress =
+      static_cast<double>(step - warmup) / static_cast<double>(train.steps - warmup);
+  return minimum + 0.5 * (1.0 + CosineOfPi(progress)) * (peak - minimum);
+}
+
+}  // namespace longhaul::run
