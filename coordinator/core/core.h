@@ -22,13 +22,18 @@
 namespace longhaul::coordinator {
 
 struct CoreOptions {
-  absl::Duration lease = absl::Seconds(10);         // silence that loses a node
-  absl::Duration prepare_max = absl::Minutes(10);   // to build stages and load shards
-  absl::Duration ending_max = absl::Minutes(10);    // to write the last shards
-  uint32_t term = 1;                                // of this coordinator's state
+  absl::Duration lease = absl::Seconds(10);  // silence that loses a node
+  // A broken control stream of a worker in a run is waited for this long before the run is
+  // interrupted; a new process of the worker interrupts it at once.
+  absl::Duration reattach_grace = absl::Seconds(3);
+  // A lost node explains a failure of another stage that came at most this long before.
+  absl::Duration blame_window = absl::Seconds(2);
+  absl::Duration prepare_max = absl::Minutes(10);  // to build stages and load shards
+  absl::Duration ending_max = absl::Minutes(10);   // to write the last shards
+  uint32_t term = 1;                               // of this coordinator's state
   // Tokens are HMAC-like: hex SHA-256 of (secret, run, epoch), so that the core stays a function.
   std::string token_secret;
-  int checkpoints_kept = 3;
+  std::vector<LinkProfile> links;  // between sites, as configured; for the planner
 };
 
 struct State {
@@ -39,11 +44,13 @@ struct State {
 };
 
 // State after a start of the coordinator, from durable records. Runs that were running are adopted:
-// every node of the plan has one lease from `now` to re-attach.
+// every node of the plan has one lease from `now` to re-attach. A record that contradicts itself
+// (running without a plan) becomes interrupted with a reason.
 State Restore(CoreOptions options, std::vector<NodeRecord> nodes, std::vector<RunRecord> runs,
               absl::Time now);
 
-// Applies one event. Never fails: what is wrong with an event becomes a reply, a refusal or nothing.
+// Applies one event. Never fails: what is wrong with an event becomes a reply, a refusal or
+// nothing.
 std::vector<Action> Step(State& state, const Event& event, absl::Time now);
 
 // One line for each action, for traces and script tests: "assign n1 run first epoch 1.1 stage 0".

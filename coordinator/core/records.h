@@ -19,10 +19,10 @@ namespace longhaul::coordinator {
 
 // What a worker says of itself when it registers.
 struct NodeFacts {
-  NodeProfile profile;        // profile.name is the identity
-  uint64_t incarnation = 0;   // rises with every start of the worker's process
-  std::string data_address;   // where other workers reach its exchange
-  std::string version;        // of its build
+  NodeProfile profile;       // profile.name is the identity
+  uint64_t incarnation = 0;  // rises with every start of the worker's process
+  std::string data_address;  // where other workers reach its exchange
+  std::string version;       // of its build
 };
 
 // A worker's place in a run, as it claims it when it re-attaches.
@@ -36,58 +36,93 @@ struct Attachment {
 enum class NodeState { kConnected, kLost, kDraining, kDrained };
 
 struct NodeRecord {
-  NodeFacts facts;            // durable
+  NodeFacts facts;                     // durable
   NodeState state = NodeState::kLost;  // durable: draining and drained
-  uint64_t session = 0;       // of the control stream in force; 0: none
-  absl::Time lease_until;     // silence beyond this loses the node
-  std::string reason;         // why it is in this state, for people
-  // Conflict of two processes with one name: the other's address and incarnation.
+  std::string address;                 // of its newest control connection, for messages
+  uint64_t session = 0;                // of the control stream in force; 0: none
+  absl::Time lease_until;              // silence beyond this loses the node
+  std::string reason;                  // why it is in this state, for people
+  // Without a session and in a run: when waiting for a re-attachment is given up.
+  absl::Time reattach_until = absl::InfiniteFuture();
+  // When a process took the name from another one that was alive.
+  absl::Time taken_over_at = absl::InfinitePast();
+  // Two processes use the name in turn: what to tell both, until `conflict_until`.
   std::string conflict;
+  absl::Time conflict_until = absl::InfinitePast();
 };
 
 enum class RunState { kPending, kRunning, kInterrupted, kStopped, kFailed, kDone };
 
-// Where a pending or running run is; not durable except as RunState and epoch.
+// Where a pending or running run is; not durable, follows from RunState after a restart.
 enum class RunPhase {
   kIdle,       // not pending and not running
   kWaiting,    // for nodes or for a plan
   kPlanning,   // the planner is at work
   kPreparing,  // assignments are out; stages build and load
   kTraining,
-  kEnding,     // a stop, drain or the last step: stages are writing their last shards
-  kAdopting,   // after a coordinator restart: workers have a lease to re-attach
+  kEnding,    // a stop, drain or the last step: stages are writing their last shards
+  kAdopting,  // after a coordinator restart: workers have a lease to re-attach
 };
 
 struct StageProgress {
   bool ready = false;
   bool attached = false;  // its node is connected and claims this epoch
-  bool ended = false;
-  int64_t step = 0;       // last reported
+  bool ended = false;     // its last shard is stored, at `ended_step`
+  int64_t ended_step = 0;
+  int64_t step = 0;  // last reported
+};
+
+// Who waits for the first plan of a start or resume, and what the run was before, so that a refusal
+// leaves no trace.
+struct PlanWaiter {
+  uint64_t request = 0;
+  bool is_start = false;  // else a resume
+  RunState state_before = RunState::kPending;
+  std::string reason_before;
+  int stages_before = 0;
 };
 
 struct RunRecord {
-  run::RunSpec spec;                 // durable
-  uint64_t sequence = 0;             // durable: order of creation
+  run::RunSpec spec;                    // durable
+  uint64_t sequence = 0;                // durable: order of creation
   RunState state = RunState::kPending;  // durable
-  std::string reason;                // durable: why it is in this state and what to do
+  std::string reason;                   // durable: why it is in this state and what to do
   RunPhase phase = RunPhase::kWaiting;
-  Epoch epoch;                       // durable: of the newest plan
-  std::optional<Plan> plan;          // durable: of `epoch`
-  std::string token;                 // durable: data-plane token of `epoch`
-  std::string numeric_class;         // durable: fixed by the first plan
-  int stages_requested = 0;          // durable: overrides spec.stages when resumed with --stages
-  int64_t start_step = 0;            // durable: the epoch starts after this step
+  Epoch epoch;                // durable: of the newest plan
+  std::optional<Plan> plan;   // durable: of `epoch`
+  std::string token;          // durable: data-plane token of `epoch`
+  std::string numeric_class;  // durable: fixed by the first plan
+  int stages_requested = 0;   // durable: overrides spec.stages when resumed with --stages
+  int64_t start_step = 0;     // durable: the epoch starts after this step
   std::optional<checkpoint::Manifest> checkpoint;  // durable: the newest committed
-  bool stop_requested = false;       // durable: the user asked; a drain re-plans instead
+  bool stop_requested = false;     // durable: the user asked; a drain re-plans instead
+  std::string checkpoint_problem;  // durable: why the newest checkpoint was not made; empty: none
   std::vector<StageProgress> progress;
   // Shards reported for checkpoints not yet complete, by step.
   std::map<int64_t, std::map<int, checkpoint::Shard>> pending_shards;
-  absl::Time phase_deadline;         // preparing, ending, adopting: when it is given up
+  // Handed to the host to commit, not answered yet, by step.
+  std::map<int64_t, checkpoint::Manifest> commits;
+  absl::Time phase_deadline = absl::InfiniteFuture();  // preparing, ending, adopting: given up then
+
+  // --- planning ---
+  Epoch planning_epoch;  // named by the newest plan request
+  // Nodes offered in the newest plan request, "name/incarnation": not asked again with equal ones.
+  std::vector<std::string> planned_with;
+  // The newest request asked whether the run fits once busy nodes are free; its plan is not used.
+  bool planning_ahead = false;
+  bool draining = false;  // a drain stopped it: a refused plan stops it for good
+  std::optional<PlanWaiter> waiter;
+
+  // --- the newest interruption ---
+  absl::Time interrupted_at = absl::InfinitePast();
+  bool lost_node_named = false;  // its reason names a lost node
 };
 
 // "pending", "running", ...
 std::string RunStateName(RunState state);
 std::string NodeStateName(NodeState state);
+// "waiting", "planning", ...
+std::string RunPhaseName(RunPhase phase);
 
 }  // namespace longhaul::coordinator
 

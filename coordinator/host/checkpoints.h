@@ -1,0 +1,60 @@
+// Commits and prunes checkpoints, and keeps shards that are on their way into one from being
+// pruned.
+#ifndef LONGHAUL_COORDINATOR_HOST_CHECKPOINTS_H_
+#define LONGHAUL_COORDINATOR_HOST_CHECKPOINTS_H_
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/shard_store.h"
+#include "run/run_spec.h"
+
+namespace longhaul::coordinator {
+
+// Thread-safe.
+class Checkpoints {
+ public:
+  virtual ~Checkpoints() = default;
+
+  // A worker's upload. The shard is safe from pruning for a day, or until a manifest names it.
+  // Errors as ShardStore::PutShard.
+  virtual absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) = 0;
+
+  // Commits a manifest of a run of `spec`, then removes the run's older ones beyond the number
+  // kept. OK once the manifest is durable: trouble with removing goes to the log.
+  virtual absl::Status Commit(const checkpoint::Manifest& manifest, const run::RunSpec& spec) = 0;
+};
+
+// In a ShardStore, which must outlive this.
+class StoredCheckpoints : public Checkpoints {
+ public:
+  using Log = std::function<void(bool warning, const std::string& text)>;
+  StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, int kept, Log log);
+
+  absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) override;
+  absl::Status Commit(const checkpoint::Manifest& manifest, const run::RunSpec& spec) override;
+
+ private:
+  void Prune(const std::string& run);
+
+  checkpoint::ShardStore& store_;
+  Clock& clock_;
+  const int kept_;
+  const Log log_;
+  // Uploads hold it shared, pruning alone: a shard found in place is not removed under an upload.
+  std::shared_mutex pruning_;
+  std::mutex mutex_;
+  std::map<std::string, absl::Time> uploads_;  // guarded by mutex_; hash -> when
+};
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_HOST_CHECKPOINTS_H_

@@ -1,0 +1,68 @@
+// The record of every optimizer step of every run.
+#ifndef LONGHAUL_COORDINATOR_HOST_METRICS_STORE_H_
+#define LONGHAUL_COORDINATOR_HOST_METRICS_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/core/events.h"
+
+namespace longhaul::coordinator {
+
+// A step that every stage has completed. Loss figures are the last stage's.
+struct CompletedStep {
+  int64_t step = 0;
+  Epoch epoch;
+  bool applied = true;
+  double loss = 0;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  int64_t tokens = 0;
+  double seconds = 0;  // of the slowest stage
+  bool has_validation = false;
+  double validation_loss = 0;
+};
+
+// What a summary of a run shows beside its record.
+struct RunFigures {
+  int64_t step = 0;              // newest completed; 0: none
+  double loss = 0;               // of `step`
+  double tokens_per_second = 0;  // over the newest completed steps, at most 20
+  bool has_validation = false;
+  double validation_loss = 0;  // newest
+  int64_t skipped_steps = 0;   // not applied because the gradient was not finite
+};
+
+// Thread-safe.
+class MetricsStore {
+ public:
+  virtual ~MetricsStore() = default;
+
+  // Durable on return, all or none. Idempotent: a report replaces one of the same (run, step,
+  // epoch, stage).
+  virtual absl::Status Record(const std::vector<StepReport>& reports) = 0;
+
+  // Completed steps after `after`, ascending without gap or repeat from after+1, at most `limit`.
+  // A step is complete when all stages of one epoch have reported it, or a later step is complete
+  // and the last stage has reported this one. Steps trained twice (after a loss of work) appear
+  // once, with the newest epoch's figures.
+  virtual absl::StatusOr<std::vector<CompletedStep>> CompletedSteps(const std::string& run,
+                                                                    int64_t after, int limit) = 0;
+
+  // Each stage's newest report in `epoch`, ascending by stage; stages without one are absent.
+  virtual absl::StatusOr<std::vector<StepReport>> NewestReports(const std::string& run,
+                                                                const Epoch& epoch) = 0;
+
+  virtual absl::StatusOr<RunFigures> Figures(const std::string& run) = 0;
+};
+
+// In an SQLite file, created if absent. The same errors as OpenSqliteJournal.
+absl::StatusOr<std::unique_ptr<MetricsStore>> OpenSqliteMetrics(const std::string& path);
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_HOST_METRICS_STORE_H_
