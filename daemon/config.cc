@@ -1,0 +1,244 @@
+#include "daemon/config.h"
+
+#include <filesystem>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/ids.h"
+#include "base/status_macros.h"
+#include "run/fields.h"
+
+namespace longhaul::daemon {
+namespace {
+
+using run::Field;
+using run::KeyLines;
+
+constexpr uint64_t kConfigBytesMax = 1 << 20;
+
+run::Parsed AddressValue(Address* target) {
+  return {[target](absl::string_view text) -> absl::Status {
+    LH_ASSIGN_OR_RETURN(*target, ParseAddress(text));
+    return absl::OkStatus();
+  }};
+}
+
+run::Parsed OptionalAddressValue(std::optional<Address>* target) {
+  return {[target](absl::string_view text) -> absl::Status {
+    LH_ASSIGN_OR_RETURN(*target, ParseAddress(text));
+    return absl::OkStatus();
+  }};
+}
+
+run::Parsed DurationValue(absl::Duration* target, absl::Duration min, absl::Duration max) {
+  return {[target, min, max](absl::string_view text) -> absl::Status {
+    LH_ASSIGN_OR_RETURN(*target, ParseDuration(text));
+    if (*target >= min && *target <= max) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("must be from ", absl::FormatDuration(min),
+                                                   " to ", absl::FormatDuration(max), ", got '",
+                                                   text, "'"));
+  }};
+}
+
+run::Parsed SizeValue(int64_t* target) {
+  return {[target](absl::string_view text) -> absl::Status {
+    LH_ASSIGN_OR_RETURN(*target, ParseSize(text));
+    return absl::OkStatus();
+  }};
+}
+
+run::Parsed NameValue(std::string what, std::string* target) {
+  return {[what = std::move(what), target](absl::string_view text) -> absl::Status {
+    LH_RETURN_IF_ERROR(ValidateName(what, text));
+    *target = std::string(text);
+    return absl::OkStatus();
+  }};
+}
+
+// What both kinds of daemon have. The file's TLS paths are gathered apart because the section as a
+// whole may be absent.
+struct CommonFields {
+  std::string folder;
+  SecurityConfig security;
+  TlsFiles tls;
+  LogLevel log_level = LogLevel::kInfo;
+  MetricsConfig metrics;
+};
+
+std::vector<Field> FieldsOf(CommonFields& common) {
+  return {
+      {"folder", run::Text{&common.folder}, run::Presence::kRequired},
+      {"insecure", run::Flag{&common.security.insecure}},
+      {"tls.certificate", run::Text{&common.tls.certificate}},
+      {"tls.key", run::Text{&common.tls.key}},
+      {"tls.ca", run::Text{&common.tls.ca}},
+      {"cluster_token_file", run::Text{&common.security.cluster_token_file}},
+      {"log.level", run::Enum(&common.log_level, {"debug", "info", "warning", "error"})},
+      {"metrics.listen", OptionalAddressValue(&common.metrics.listen)},
+      {"metrics.insecure", run::Flag{&common.metrics.insecure}},
+  };
+}
+
+// An address of the file: a key, whether it is one that others dial, and its value.
+struct NamedAddress {
+  std::string key;
+  Address address;
+};
+
+absl::Status At(const KeyLines& lines, absl::string_view key, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat(lines.Where(key), ": '", key, "': ", message));
+}
+
+absl::Status CheckTls(const KeyLines& lines, CommonFields& common) {
+  const TlsFiles& tls = common.tls;
+  const bool any = !tls.certificate.empty() || !tls.key.empty() || !tls.ca.empty();
+  if (any && (tls.certificate.empty() || tls.key.empty() || tls.ca.empty())) {
+    return At(lines, "tls", "needs all of certificate, key and ca");
+  }
+  if (any && common.security.insecure) {
+    return At(lines, "insecure", "contradicts 'tls'; remove one of the two");
+  }
+  if (any && !common.security.cluster_token_file.empty()) {
+    return At(
+        lines, "cluster_token_file",
+        "is for clusters without TLS; with 'tls' the certificates say who belongs; remove it");
+  }
+  if (!any && common.security.cluster_token_file.empty()) {
+    return At(lines, "cluster_token_file",
+              "is missing: without 'tls' the daemons of a cluster need a secret in common; name a "
+              "file that only its owner may read (mode 0600), the same for all");
+  }
+  if (any) common.security.tls = tls;
+  return absl::OkStatus();
+}
+
+absl::Status CheckExposure(const KeyLines& lines, const CommonFields& common,
+                           const std::vector<NamedAddress>& addresses) {
+  for (const NamedAddress& named : addresses) {
+    if (IsLoopback(named.address) || common.security.tls || common.security.insecure) continue;
+    return At(lines, named.key,
+              absl::StrCat("'", ToString(named.address),
+                           "' is not a loopback address and TLS is off: others on the network "
+                           "could read and change everything; give 'tls' (certificate, key, ca) or "
+                           "write 'insecure: true'"));
+  }
+  const std::optional<Address>& metrics = common.metrics.listen;
+  if (metrics && !IsLoopback(*metrics) && !common.metrics.insecure) {
+    return At(lines, "metrics.listen",
+              absl::StrCat("'", ToString(*metrics),
+                           "' is not a loopback address and metrics are served without TLS; write "
+                           "'insecure: true' under 'metrics' if that is meant"));
+  }
+  return absl::OkStatus();
+}
+
+// Relative paths count from the folder of the configuration file.
+void ResolvePaths(const std::string& file_name, CommonFields& common) {
+  const std::filesystem::path base = std::filesystem::path(file_name).parent_path();
+  const auto resolve = [&base](std::string& path) {
+    if (!path.empty()) path = (base / path).lexically_normal().string();
+  };
+  resolve(common.folder);
+  resolve(common.security.cluster_token_file);
+  if (common.security.tls) {
+    resolve(common.security.tls->certificate);
+    resolve(common.security.tls->key);
+    resolve(common.security.tls->ca);
+  }
+}
+
+absl::StatusOr<KeyLines> ReadBoth(absl::string_view yaml, const std::string& file_name,
+                                  std::vector<Field> own, CommonFields& common) {
+  for (Field& field : FieldsOf(common)) own.push_back(std::move(field));
+  LH_ASSIGN_OR_RETURN(KeyLines lines, run::ReadYaml(yaml, file_name, own));
+  LH_RETURN_IF_ERROR(CheckTls(lines, common));
+  return lines;
+}
+
+std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t& connections) {
+  const absl::Duration day = absl::Hours(24);
+  return {
+      {"name", NameValue("node name", &config.name)},
+      {"site", NameValue("site name", &config.site), run::Presence::kRequired},
+      {"coordinator", AddressValue(&config.coordinator)},
+      {"coordinator_name", run::Text{&config.coordinator_name}},
+      {"data.listen", AddressValue(&config.data_listen)},
+      {"data.advertise", OptionalAddressValue(&config.data_advertise)},
+      {"data.connections", run::Whole{&connections, 1, 64}},
+      {"threads", run::Whole{&threads, 1, 4096, "auto"}},
+      {"memory", SizeValue(&config.memory_bytes)},
+      {"peer_wait_max", DurationValue(&config.peer_wait_max, absl::Seconds(1), day)},
+      {"transfer_max", DurationValue(&config.transfer_max, absl::Seconds(1), day)},
+      {"drain_max", DurationValue(&config.drain_max, absl::ZeroDuration(), day)},
+  };
+}
+
+absl::Status CheckWorkerAddresses(const KeyLines& lines, const WorkerConfig& config) {
+  if (config.coordinator.port == 0 || IsWildcard(config.coordinator)) {
+    return At(lines, "coordinator",
+              absl::StrCat("'", ToString(config.coordinator), "' cannot be dialled"));
+  }
+  if (IsWildcard(config.data_listen) && !config.data_advertise) {
+    return At(lines, "data.listen",
+              absl::StrCat("'", ToString(config.data_listen),
+                           "' means every interface; say in 'data.advertise' at which address "
+                           "other workers reach this one"));
+  }
+  if (config.data_advertise && IsWildcard(*config.data_advertise)) {
+    return At(lines, "data.advertise",
+              absl::StrCat("'", ToString(*config.data_advertise), "' cannot be dialled"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CoordinatorConfig> ParseCoordinatorConfig(absl::string_view yaml,
+                                                         const std::string& file_name) {
+  CoordinatorConfig config;
+  CommonFields common;
+  LH_ASSIGN_OR_RETURN(
+      const KeyLines lines,
+      ReadBoth(yaml, file_name,
+               {{"listen", AddressValue(&config.listen)},
+                {"lease", DurationValue(&config.lease, absl::Seconds(1), absl::Hours(1))}},
+               common));
+  LH_RETURN_IF_ERROR(CheckExposure(lines, common, {{"listen", config.listen}}));
+  ResolvePaths(file_name, common);
+  config.folder = common.folder;
+  config.security = common.security;
+  config.log_level = common.log_level;
+  config.metrics = common.metrics;
+  return config;
+}
+
+absl::StatusOr<WorkerConfig> ParseWorkerConfig(absl::string_view yaml,
+                                               const std::string& file_name) {
+  WorkerConfig config;
+  CommonFields common;
+  int64_t threads = 0;
+  int64_t connections = 1;
+  LH_ASSIGN_OR_RETURN(
+      const KeyLines lines,
+      ReadBoth(yaml, file_name, WorkerFields(config, threads, connections), common));
+  LH_RETURN_IF_ERROR(CheckWorkerAddresses(lines, config));
+  LH_RETURN_IF_ERROR(CheckExposure(
+      lines, common, {{"data.listen", config.data_listen}, {"coordinator", config.coordinator}}));
+  ResolvePaths(file_name, common);
+  config.threads = static_cast<int>(threads);
+  config.connections = static_cast<int>(connections);
+  config.folder = common.folder;
+  config.security = common.security;
+  config.log_level = common.log_level;
+  config.metrics = common.metrics;
+  return config;
+}
+
+absl::StatusOr<std::string> ReadConfigFile(const std::string& path) {
+  return ReadFile(path, kConfigBytesMax);
+}
+
+}  // namespace longhaul::daemon
