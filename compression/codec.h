@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace longhaul::compression {
+
+// No tensor is larger, so that sizes computed from element counts cannot overflow.
+inline constexpr uint64_t kElementsMax = uint64_t{1} << 40;
 
 // Stateless and thread-safe; obtained from the table below and never destroyed.
 class Codec {
@@ -21,7 +25,7 @@ class Codec {
   virtual uint16_t wire_id() const = 0;  // in frames; never reused
   virtual bool lossless() const = 0;     // decode(encode(x)) has the bits of x, NaN payloads too
 
-  // Upper bound of Encode's result for `elements` values.
+  // Upper bound of Encode's result for `elements` values, of which there are at most kElementsMax.
   virtual size_t EncodedSizeMax(size_t elements) const = 0;
   // What the planner assumes.
   virtual double ExpectedBytesPerElement() const = 0;

@@ -15,10 +15,10 @@ enum class ElementType : uint8_t { kFloat32 = 1, kFloat64 = 2, kBytes = 3 };
 
 struct FrameHeader {
   FrameKey key;
-  uint64_t run_hash = 0;      // first 8 bytes of the SHA-256 of the run's name
-  uint16_t codec = 0;         // Codec::wire_id
+  uint64_t run_hash = 0;  // first 8 bytes of the SHA-256 of the run's name
+  uint16_t codec = 0;     // Codec::wire_id
   ElementType element = ElementType::kFloat32;
-  uint64_t elements = 0;      // before encoding
+  uint64_t elements = 0;  // before encoding
   uint64_t payload_bytes = 0;
 };
 
