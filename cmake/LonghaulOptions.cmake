@@ -35,5 +35,7 @@ if(LONGHAUL_SANITIZE)
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${LONGHAUL_SANITIZE})
   # GCC 12 reports false positives of these once sanitizers change its flow analysis.
-  add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow)
+  endif()
 endif()
