@@ -35,12 +35,16 @@ struct FrameChunk {
 
 using StreamMessage = std::variant<StreamHello, FrameChunk>;
 
-// Answer to a hello: every frame before `next_sequence` has arrived whole; resend from there.
+// Answer to a hello: every frame before `next_sequence` has arrived whole; resend from there. Every
+// frame before `consumed_before` has been consumed as well. Frames from there on that have been
+// consumed out of order follow as FrameConsumed on the same stream, so that nothing that was said
+// on a stream that broke is lost, and neither side needs to know what was.
 struct StreamWelcome {
   uint64_t next_sequence = 0;
+  uint64_t consumed_before = 0;
 };
 
-// The frame was consumed by the receiving program; the sender forgets it.
+// The frame was consumed by the receiving program; the sender forgets it. May be repeated.
 struct FrameConsumed {
   uint64_t sequence = 0;
 };
