@@ -25,6 +25,8 @@ class RemoteStore {
   // OK when the coordinator has the shard on disk.
   virtual absl::Status StoreShard(const std::string& sha256, absl::string_view bytes,
                                   absl::Time deadline) = 0;
+  // The worker is leaving: every present and future call returns Cancelled soon.
+  virtual void Cancel() = 0;
 };
 
 // Where the host's messages go. Thread-safe; never blocks. False: not connected or the queue is full;

@@ -1,0 +1,39 @@
+// An assignment checked against itself, and everything that follows from it.
+#ifndef LONGHAUL_WORKER_HOST_ASSIGNMENT_H_
+#define LONGHAUL_WORKER_HOST_ASSIGNMENT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/graph.h"
+#include "schedule/program.h"
+#include "worker/comm/exchange.h"
+#include "worker/host/messages.h"
+
+namespace longhaul::worker {
+
+// What a stage needs to know before it allocates anything.
+struct StagePlan {
+  model::Graph graph;
+  std::vector<model::OpRange> ranges;  // of all stages
+  schedule::Program program;           // of this stage
+  schedule::Program evaluation_program;
+  std::vector<LinkOptions> links;
+  bool is_first = false, is_last = false;
+};
+
+// Builds the graph, checks that the stages cover it by legal cuts, generates the programs and
+// replays them. `validation_micro_batches` 0: no evaluation. InvalidArgument or FailedPrecondition
+// says which part of the assignment is wrong.
+absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
+                                        int64_t validation_micro_batches, int connections);
+
+// Indices of the parameters whose state this stage writes to checkpoints: those it holds, except a
+// tied one that an earlier stage holds too (design: stage 0 owns it).
+std::vector<int> OwnedParameters(const model::Graph& graph,
+                                 const std::vector<model::OpRange>& ranges, int stage);
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_HOST_ASSIGNMENT_H_

@@ -1,0 +1,86 @@
+#include "worker/host/shard_keeper.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace longhaul::worker {
+namespace {
+
+constexpr absl::Duration kRetryAfter = absl::Seconds(1);
+
+}  // namespace
+
+ShardKeeper::ShardKeeper(checkpoint::ShardStore& local, RemoteStore& remote, Clock& clock,
+                         absl::Duration transfer_max, Callback callback)
+    : local_(local),
+      remote_(remote),
+      clock_(clock),
+      transfer_max_(transfer_max),
+      callback_(std::move(callback)),
+      thread_([this] { Loop(); }) {}
+
+ShardKeeper::~ShardKeeper() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void ShardKeeper::Put(ShardTask task) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (waiting_.has_value()) {
+    LH_CHECK(!waiting_->last, "a shard after the run's last");
+    waiting_->shard.bytes.clear();
+    given_up_.push_back(*std::move(waiting_));
+  }
+  waiting_ = std::move(task);
+  changed_.notify_all();
+}
+
+void ShardKeeper::Loop() {
+  while (true) {
+    std::optional<ShardTask> task;
+    std::deque<ShardTask> given_up;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      clock_.WaitUntil(lock, changed_, absl::InfiniteFuture(),
+                       [this] { return stopping_ || waiting_.has_value(); });
+      if (stopping_) return;
+      given_up.swap(given_up_);
+      task = std::exchange(waiting_, std::nullopt);
+    }
+    for (const ShardTask& old : given_up) {
+      callback_(old, absl::AbortedError("a newer checkpoint was due before it was stored"));
+    }
+    absl::Status status = Store(*task);
+    absl::Status said;
+    while (!status.ok() && Worthwhile(*task, status)) {
+      if (task->last && status != said) callback_(*task, said = status);
+      status = Store(*task);
+    }
+    callback_(*task, status);
+  }
+}
+
+absl::Status ShardKeeper::Store(ShardTask& task) {
+  const std::string& sha256 = task.shard.shard.sha256;
+  task.local = local_.PutShard(sha256, task.shard.bytes);
+  return Annotate(remote_.StoreShard(sha256, task.shard.bytes, clock_.Now() + transfer_max_),
+                  "at the coordinator");
+}
+
+bool ShardKeeper::Worthwhile(const ShardTask& task, const absl::Status& status) {
+  const bool temporary = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  if (!temporary && !task.last) return false;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto overtaken = [&] { return stopping_ || (!task.last && waiting_.has_value()); };
+  clock_.WaitUntil(lock, changed_, clock_.Now() + kRetryAfter, overtaken);
+  return !overtaken();
+}
+
+}  // namespace longhaul::worker

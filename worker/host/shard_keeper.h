@@ -1,0 +1,67 @@
+// Stores checkpoint shards: on this node first, then at the coordinator, in the background.
+#ifndef LONGHAUL_WORKER_HOST_SHARD_KEEPER_H_
+#define LONGHAUL_WORKER_HOST_SHARD_KEEPER_H_
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/functional/any_invocable.h"
+#include "base/clock.h"
+#include "checkpoint/shard.h"
+#include "checkpoint/shard_store.h"
+#include "worker/host/remote.h"
+
+namespace longhaul::worker {
+
+// One shard on its way.
+struct ShardTask {
+  int64_t step = 0;
+  checkpoint::EncodedShard shard;
+  // The run ends with this one: it is tried until it is stored or the keeper is destroyed. Others
+  // give up when a newer one waits, or when storage refuses them (a full disk).
+  bool last = false;
+  // How storing on this node went. A shard that only the coordinator has counts as stored.
+  absl::Status local;
+};
+
+// One thread. At most two shards are held: one being stored and the newest waiting.
+class ShardKeeper {
+ public:
+  // Called on the keeper's thread, in the order of steps. OK: the coordinator has the shard. Another
+  // status: not stored; for the run's last shard this is said at each new reason and trying goes on.
+  using Callback = absl::AnyInvocable<void(const ShardTask&, const absl::Status&)>;
+
+  ShardKeeper(checkpoint::ShardStore& local, RemoteStore& remote, Clock& clock,
+              absl::Duration transfer_max, Callback callback);
+  ~ShardKeeper();
+
+  // Never blocks. A waiting shard that is not the run's last is replaced (and reported as not
+  // stored).
+  void Put(ShardTask task);
+
+ private:
+  void Loop();
+  absl::Status Store(ShardTask& task);
+  // Whether to try again after `status`.
+  bool Worthwhile(const ShardTask& task, const absl::Status& status);
+
+  checkpoint::ShardStore& local_;
+  RemoteStore& remote_;
+  Clock& clock_;
+  const absl::Duration transfer_max_;
+  Callback callback_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<ShardTask> waiting_;   // guarded by mutex_
+  std::deque<ShardTask> given_up_;     // guarded by mutex_; bytes dropped
+  bool stopping_ = false;              // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_HOST_SHARD_KEEPER_H_

@@ -1,0 +1,306 @@
+#include "worker/host/stage_job.h"
+
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/dataset.h"
+#include "data/token_source.h"
+#include "worker/host/stage_state.h"
+
+namespace longhaul::worker {
+namespace {
+
+data::TokenFormat FormatOf(run::Tokenizer tokenizer) {
+  switch (tokenizer) {
+    case run::Tokenizer::kBytes: return data::TokenFormat::kBytes;
+    case run::Tokenizer::kUint16: return data::TokenFormat::kUint16;
+    case run::Tokenizer::kUint32: return data::TokenFormat::kUint32;
+  }
+  return data::TokenFormat::kBytes;
+}
+
+}  // namespace
+
+StageJob::StageJob(Assignment assignment, const WorkerHostOptions& options,
+                   const WorkerHostDependencies& dependencies, Outbox& outbox,
+                   std::unique_ptr<StageJob> previous)
+    : assignment_(std::move(assignment)),
+      options_(options),
+      dependencies_(dependencies),
+      outbox_(outbox),
+      previous_(std::move(previous)),
+      local_shards_(absl::StrCat(options.folder, "/checkpoints")),
+      completed_step_(assignment_.start_step),
+      thread_([this] { Run(); }) {}
+
+StageJob::~StageJob() {
+  Cancel(absl::CancelledError("the assignment is over"));
+  thread_.join();
+}
+
+int64_t StageJob::completed_step() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return completed_step_;
+}
+
+std::string StageJob::phase() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return phase_;
+}
+
+void StageJob::Start() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  started_ = true;
+  changed_.notify_all();
+}
+
+void StageJob::Stop() { directives_.Set(Directive::kStop); }
+
+void StageJob::Cancel(const absl::Status& reason) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!cancelled_.ok()) return;
+  cancelled_ = reason;
+  if (exchange_ != nullptr) exchange_->Cancel(reason);
+  changed_.notify_all();
+}
+
+void StageJob::Run() {
+  previous_.reset();
+  const absl::Status status = RunToEnd();
+  if (status.ok()) {
+    SetPhase("ended");
+    Log(LogLevel::kInfo, "stage ended");
+    return;
+  }
+  SetPhase(absl::StrCat("failed: ", status.message()));
+  if (!CheckCancelled().ok()) {
+    Log(LogLevel::kInfo, absl::StrCat("stage given up: ", CheckCancelled().message()));
+    return;
+  }
+  Log(LogLevel::kError, absl::StrCat("stage failed: ", status.message()));
+  outbox_.Add(assignment_.epoch, assignment_.run,
+              Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(),
+                     status});
+}
+
+absl::Status StageJob::RunToEnd() {
+  LH_RETURN_IF_ERROR(OpenData());
+  LH_RETURN_IF_ERROR(CheckCancelled());
+  LH_RETURN_IF_ERROR(Build());
+  LH_RETURN_IF_ERROR(CheckCancelled());
+  return Train();
+}
+
+absl::Status StageJob::OpenData() {
+  const bool is_first = assignment_.stage == 0;
+  const bool is_last = assignment_.stage + 1 == static_cast<int>(assignment_.stages.size());
+  const run::RunSpec& spec = assignment_.spec;
+  // Every stage needs the number of validation micro-batches, which follows from the length alone.
+  data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
+  const absl::Time deadline = dependencies_.clock->Now() + options_.transfer_max;
+  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index,
+                      store.Has(spec.data.id)
+                          ? store.Index(spec.data.id)
+                          : dependencies_.remote->FetchIndex(spec.data.id, deadline));
+  if (index.Id() != spec.data.id) {
+    return absl::DataLossError(absl::StrCat("the coordinator's index of data set ", spec.data.id,
+                                            " has another hash"));
+  }
+  LH_RETURN_IF_ERROR(store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
+    LH_RETURN_IF_ERROR(CheckCancelled());
+    return dependencies_.remote->FetchChunk(spec.data.id, chunk, deadline);
+  }));
+  LH_ASSIGN_OR_RETURN(tokens_, data::TokenSource::Open(store.DataPath(spec.data.id),
+                                                       FormatOf(spec.data.tokenizer)));
+  LH_ASSIGN_OR_RETURN(const data::Split split,
+                      data::SplitTokens(tokens_->size(), spec.data.validation_fraction,
+                                        spec.model.context));
+  batches_.emplace(*tokens_, split, spec.train.seed, spec.train.micro_batch, spec.model.context);
+  Log(LogLevel::kDebug, absl::StrCat("data set ", spec.data.id, " open, ", tokens_->size(),
+                                     " tokens", is_first || is_last ? "" : " (length only)"));
+  return absl::OkStatus();
+}
+
+absl::Status StageJob::Build() {
+  const run::RunSpec& spec = assignment_.spec;
+  const int64_t evaluations =
+      spec.train.evaluate_every > 0 ? batches_->validation_micro_batches() : 0;
+  LH_ASSIGN_OR_RETURN(plan_, MakeStagePlan(assignment_, evaluations, options_.connections));
+  backend_ = compute::MakeCpuBackend(options_.threads);
+  if (!assignment_.numeric_class.empty() &&
+      assignment_.numeric_class != backend_->numeric_class()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("run ", assignment_.run, " computes in numeric class ",
+                     assignment_.numeric_class, ", this node in ", backend_->numeric_class(),
+                     "; bits would differ"));
+  }
+  const compute::StageOptions stage_options{plan_.ranges[assignment_.stage],
+                                            spec.train.micro_batch, plan_.program.slots};
+  LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
+                                                            spec.train.seed));
+  if (!assignment_.checkpoint.has_value()) return absl::OkStatus();
+  return LoadStage(plan_.graph, *assignment_.checkpoint, *stage_,
+                   {&local_shards_, dependencies_.remote,
+                    dependencies_.clock->Now() + options_.transfer_max,
+                    [this](const std::string& note) { Log(LogLevel::kInfo, note); }});
+}
+
+absl::Status StageJob::AwaitStart() {
+  SetPhase("ready");
+  outbox_.Add(assignment_.epoch, assignment_.run, Ready{assignment_.run, assignment_.epoch});
+  std::unique_lock<std::mutex> lock(mutex_);
+  dependencies_.clock->WaitUntil(lock, changed_,
+                                 dependencies_.clock->Now() + options_.transfer_max,
+                                 [this] { return started_ || !cancelled_.ok(); });
+  if (!cancelled_.ok()) return cancelled_;
+  if (started_) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "stage ", assignment_.stage, " was ready, but the coordinator did not start run ",
+      assignment_.run, " within ", absl::FormatDuration(options_.transfer_max)));
+}
+
+absl::Status StageJob::Train() {
+  ExchangeOptions exchange_options;
+  exchange_options.run = assignment_.run;
+  exchange_options.epoch = assignment_.epoch;
+  exchange_options.token = assignment_.token;
+  exchange_options.stage = assignment_.stage;
+  exchange_options.links = plan_.links;
+  LH_ASSIGN_OR_RETURN(const std::unique_ptr<Exchange> exchange,
+                      MakeExchange(exchange_options, *dependencies_.transport,
+                                   *dependencies_.clock));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    exchange_ = exchange.get();
+    if (!cancelled_.ok()) exchange->Cancel(cancelled_);
+  }
+  dependencies_.router->Register(assignment_.run, assignment_.epoch, assignment_.token,
+                                 exchange.get());
+  absl::Cleanup withdraw = [&] {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      exchange_ = nullptr;
+    }
+    exchange->Cancel(absl::CancelledError("the stage left the run"));
+    dependencies_.router->Unregister(assignment_.run, assignment_.epoch);
+  };
+  keeper_ = std::make_unique<ShardKeeper>(
+      local_shards_, *dependencies_.remote, *dependencies_.clock, options_.transfer_max,
+      [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
+  LH_RETURN_IF_ERROR(AwaitStart());
+  SetPhase("training");
+
+  ExecutorOptions executor_options;
+  executor_options.spec = &assignment_.spec;
+  executor_options.graph = &plan_.graph;
+  executor_options.epoch = assignment_.epoch;
+  executor_options.stage = assignment_.stage;
+  executor_options.stages = static_cast<int>(plan_.ranges.size());
+  executor_options.range = plan_.ranges[assignment_.stage];
+  executor_options.ranges = plan_.ranges;
+  executor_options.program = plan_.program;
+  executor_options.evaluation_program = plan_.evaluation_program;
+  executor_options.wait_max = options_.wait_max;
+  StageExecutor executor(executor_options, stage_.get(), exchange.get(),
+                         plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
+                         plan_.is_first ? &directives_ : nullptr, dependencies_.clock);
+  LH_RETURN_IF_ERROR(TrainSteps(executor));
+  return exchange->Flush(dependencies_.clock->Now() + options_.wait_max);
+}
+
+absl::Status StageJob::TrainSteps(StageExecutor& executor) {
+  const run::RunSpec& spec = assignment_.spec;
+  for (int64_t step = assignment_.start_step + 1; step <= spec.train.steps; ++step) {
+    LH_ASSIGN_OR_RETURN(const StepResult result, executor.RunStep(step));
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      completed_step_ = step;
+    }
+    LH_ASSIGN_OR_RETURN(const StepReport report, MakeReport(executor, result));
+    outbox_.AddReport(report);
+    const bool last = step == spec.train.steps || result.directive == Directive::kStop;
+    const bool due = spec.checkpoint_every > 0 && step % spec.checkpoint_every == 0;
+    if (last || due) Save(step, last);
+    if (last) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor,
+                                                const StepResult& result) {
+  const run::TrainSpec& train = assignment_.spec.train;
+  StepReport report;
+  report.run = assignment_.run;
+  report.epoch = assignment_.epoch;
+  report.stage = assignment_.stage;
+  report.stages = static_cast<int>(plan_.ranges.size());
+  report.step = result.step;
+  report.applied = result.applied;
+  report.loss = result.loss_sum / static_cast<double>(result.tokens);
+  report.gradient_norm = result.gradient_norm;
+  report.learning_rate = result.learning_rate;
+  report.tokens = result.tokens;
+  report.total_seconds = result.timings.total;
+  report.compute_seconds = result.timings.compute;
+  report.wait_seconds = result.timings.wait;
+  if (!result.applied) {
+    Log(LogLevel::kWarning, absl::StrCat("step ", result.step,
+                                         " was skipped: the gradient norm is not finite"));
+  }
+  const bool due = train.evaluate_every > 0 &&
+                   (result.step % train.evaluate_every == 0 || result.step == train.steps);
+  if (!due) return report;
+  LH_ASSIGN_OR_RETURN(const EvaluationResult evaluation, executor.Evaluate(result.step));
+  report.has_validation = true;
+  if (evaluation.targets > 0) {
+    report.validation_loss = evaluation.loss_sum / static_cast<double>(evaluation.targets);
+  }
+  return report;
+}
+
+void StageJob::Save(int64_t step, bool last) {
+  if (last) SetPhase("storing the last checkpoint");
+  const std::vector<int> owned = OwnedParameters(plan_.graph, plan_.ranges, assignment_.stage);
+  keeper_->Put({step, SaveStage(plan_.graph, owned, *stage_), last, absl::OkStatus()});
+}
+
+void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
+  if (!task.local.ok()) {
+    Log(LogLevel::kWarning, absl::StrCat("checkpoint of step ", task.step,
+                                         " is not kept on this node: ", task.local.message()));
+  }
+  if (!status.ok()) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("checkpoint of step ", task.step, " not stored: ", status.message()));
+    outbox_.Add(assignment_.epoch, assignment_.run,
+                ShardFailed{assignment_.run, assignment_.epoch, assignment_.stage, task.step,
+                            status});
+    return;
+  }
+  outbox_.Add(assignment_.epoch, assignment_.run,
+              ShardStored{assignment_.run, assignment_.epoch, assignment_.stage, task.step,
+                          task.shard.shard});
+  if (!task.last) return;
+  outbox_.Add(assignment_.epoch, assignment_.run,
+              Ended{assignment_.run, assignment_.epoch, assignment_.stage, task.step});
+}
+
+absl::Status StageJob::CheckCancelled() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return cancelled_;
+}
+
+void StageJob::SetPhase(const std::string& phase) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  phase_ = phase;
+}
+
+void StageJob::Log(LogLevel level, const std::string& text) const {
+  dependencies_.log(level, absl::StrCat("run=", assignment_.run, " epoch=",
+                                        ToString(assignment_.epoch), " stage=", assignment_.stage,
+                                        " ", text));
+}
+
+}  // namespace longhaul::worker

@@ -1,0 +1,87 @@
+// One assignment from arrival to end: builds the stage, trains it, stores its shards, reports.
+#ifndef LONGHAUL_WORKER_HOST_STAGE_JOB_H_
+#define LONGHAUL_WORKER_HOST_STAGE_JOB_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "worker/exec/stage_executor.h"
+#include "worker/host/assignment.h"
+#include "worker/host/outbox.h"
+#include "worker/host/shard_keeper.h"
+#include "worker/host/worker_host.h"
+
+namespace longhaul::worker {
+
+// Owns a thread that runs the whole life of the assignment. All methods are thread-safe and return at
+// once; the destructor cancels and joins, and is called where it may take as long as one operator.
+class StageJob {
+ public:
+  // `previous` is destroyed by this job's thread before it builds anything, so that two stages are
+  // never in memory together. The other arguments outlive the job.
+  StageJob(Assignment assignment, const WorkerHostOptions& options,
+           const WorkerHostDependencies& dependencies, Outbox& outbox,
+           std::unique_ptr<StageJob> previous);
+  ~StageJob();
+
+  const Assignment& assignment() const { return assignment_; }
+  int64_t completed_step() const;
+  std::string phase() const;  // "loading", "training", ...: for people
+
+  void Start();
+  void Stop();  // after the step that the first stage is at
+  void Cancel(const absl::Status& reason);
+
+ private:
+  void Run();
+  absl::Status RunToEnd();
+
+  absl::Status OpenData();
+  absl::Status Build();
+  absl::Status AwaitStart();
+  absl::Status Train();
+  absl::Status TrainSteps(StageExecutor& executor);
+  absl::StatusOr<StepReport> MakeReport(StageExecutor& executor, const StepResult& result);
+  void Save(int64_t step, bool last);
+  void OnShard(const ShardTask& task, const absl::Status& status);
+  absl::Status CheckCancelled();
+  void SetPhase(const std::string& phase);
+  void Log(LogLevel level, const std::string& text) const;
+
+  const Assignment assignment_;
+  const WorkerHostOptions& options_;
+  const WorkerHostDependencies& dependencies_;
+  Outbox& outbox_;
+  std::unique_ptr<StageJob> previous_;
+  checkpoint::ShardStore local_shards_;
+  DirectiveBox directives_;
+
+  // Made and used by the job's thread.
+  std::unique_ptr<data::TokenSource> tokens_;
+  std::optional<data::Batches> batches_;
+  StagePlan plan_;
+  std::unique_ptr<compute::Backend> backend_;
+  std::unique_ptr<compute::Stage<float>> stage_;
+  std::unique_ptr<ShardKeeper> keeper_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  Exchange* exchange_ = nullptr;  // while training; for Cancel
+  bool started_ = false;
+  absl::Status cancelled_;
+  int64_t completed_step_;
+  std::string phase_ = "loading";
+
+  std::thread thread_;
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_HOST_STAGE_JOB_H_

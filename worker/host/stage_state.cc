@@ -1,0 +1,77 @@
+#include "worker/host/stage_state.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace longhaul::worker {
+namespace {
+
+bool Wants(const model::Graph& graph, const checkpoint::Shard& shard,
+           const std::vector<checkpoint::MutableParameterState>& wanted) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](const auto& state) {
+    const std::string& name = graph.parameters[state.index].name;
+    return std::find(shard.parameters.begin(), shard.parameters.end(), name) !=
+           shard.parameters.end();
+  });
+}
+
+// Copies what is wanted from this node's copy. NotFound: there is none.
+absl::Status LoadLocal(const model::Graph& graph, const checkpoint::Shard& shard,
+                       const ShardSources& sources,
+                       const std::vector<checkpoint::MutableParameterState>& wanted) {
+  LH_ASSIGN_OR_RETURN(const std::string bytes, sources.local->GetShard(shard.sha256));
+  return checkpoint::DecodeShard(graph, shard, bytes, wanted).status();
+}
+
+absl::Status LoadRemote(const model::Graph& graph, const checkpoint::Shard& shard,
+                        const ShardSources& sources,
+                        const std::vector<checkpoint::MutableParameterState>& wanted) {
+  LH_ASSIGN_OR_RETURN(const std::string bytes,
+                      sources.remote->FetchShard(shard.sha256, shard.bytes, sources.deadline));
+  LH_RETURN_IF_ERROR(Annotate(checkpoint::DecodeShard(graph, shard, bytes, wanted).status(),
+                              absl::StrCat("shard ", shard.sha256, " from the coordinator")));
+  sources.note(absl::StrCat("fetched shard ", shard.sha256, " (", bytes.size(),
+                            " bytes) from the coordinator"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+checkpoint::EncodedShard SaveStage(const model::Graph& graph, const std::vector<int>& owned,
+                                   compute::Stage<float>& stage) {
+  std::vector<checkpoint::ParameterState> states;
+  for (const compute::StageParameter<float>& parameter : stage.parameters()) {
+    if (!std::binary_search(owned.begin(), owned.end(), parameter.index)) continue;
+    states.push_back(
+        {parameter.index, parameter.weights, parameter.first_moment, parameter.second_moment});
+  }
+  LH_CHECK(states.size() == owned.size(), "a stage saves only what it holds");
+  return checkpoint::EncodeShard(graph, states);
+}
+
+absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& manifest,
+                       compute::Stage<float>& stage, const ShardSources& sources) {
+  LH_RETURN_IF_ERROR(checkpoint::ValidateCoverage(manifest, graph));
+  std::vector<checkpoint::MutableParameterState> wanted;
+  for (const compute::StageParameter<float>& parameter : stage.parameters()) {
+    wanted.push_back(
+        {parameter.index, parameter.weights, parameter.first_moment, parameter.second_moment});
+  }
+  for (const checkpoint::Shard& shard : manifest.shards) {
+    if (!Wants(graph, shard, wanted)) continue;
+    const absl::Status local = LoadLocal(graph, shard, sources, wanted);
+    if (local.ok()) continue;
+    if (!absl::IsNotFound(local)) {
+      sources.note(absl::StrCat("this node's copy of a shard is no good, fetching another: ",
+                                local.message()));
+    }
+    LH_RETURN_IF_ERROR(LoadRemote(graph, shard, sources, wanted));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace longhaul::worker

@@ -1,0 +1,38 @@
+// A stage's state as checkpoint shards, and back.
+#ifndef LONGHAUL_WORKER_HOST_STAGE_STATE_H_
+#define LONGHAUL_WORKER_HOST_STAGE_STATE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/shard.h"
+#include "checkpoint/shard_store.h"
+#include "compute/stage/stage.h"
+#include "worker/host/remote.h"
+
+namespace longhaul::worker {
+
+// Encodes the state of the `owned` parameters (indices, ascending).
+checkpoint::EncodedShard SaveStage(const model::Graph& graph, const std::vector<int>& owned,
+                                   compute::Stage<float>& stage);
+
+struct ShardSources {
+  checkpoint::ShardStore* local = nullptr;
+  RemoteStore* remote = nullptr;
+  absl::Time deadline;
+  // Told what was wrong with a local copy, and where a shard came from and how fast.
+  absl::FunctionRef<void(const std::string&)> note;
+};
+
+// Fills every parameter of the stage from the checkpoint. Shards come from this node where it has
+// them, else from the coordinator; each is checked against its hash, and a damaged local copy is
+// fetched again. DataLoss or NotFound names the shard or the parameter that nobody has.
+absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& manifest,
+                       compute::Stage<float>& stage, const ShardSources& sources);
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_HOST_STAGE_STATE_H_

@@ -1,0 +1,147 @@
+#include "worker/host/worker_host.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "worker/host/outbox.h"
+#include "worker/host/stage_job.h"
+
+namespace longhaul::worker {
+
+class WorkerHost::Impl {
+ public:
+  Impl(WorkerHostOptions options, WorkerHostDependencies dependencies)
+      : options_(std::move(options)),
+        dependencies_(std::move(dependencies)),
+        outbox_(*dependencies_.control, options_.reports_kept) {}
+
+  ~Impl() {
+    // Transfers of a stage that is being dropped must not outlive the worker's wish to leave.
+    dependencies_.remote->Cancel();
+  }
+
+  Register MakeRegister() {
+    outbox_.Pause();
+    std::lock_guard<std::mutex> lock(mutex_);
+    Register message{options_.facts, std::nullopt};
+    if (job_ != nullptr) {
+      const Assignment& assignment = job_->assignment();
+      message.attachment = Attachment{assignment.run, assignment.epoch, assignment.stage,
+                                      job_->completed_step()};
+    }
+    return message;
+  }
+
+  void On(const Accepted&) { outbox_.Resend(); }
+
+  void On(const Refused& refused) {
+    dependencies_.log(LogLevel::kError,
+                      absl::StrCat("not part of the cluster: ", refused.reason.message()));
+  }
+
+  void On(const Assignment& assignment) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (job_ != nullptr) {
+      const Assignment& current = job_->assignment();
+      if (current.run == assignment.run && current.epoch >= assignment.epoch) return;
+      job_->Cancel(absl::CancelledError("another assignment replaces it"));
+      outbox_.Forget(current.run, current.epoch);
+    }
+    dependencies_.log(LogLevel::kInfo,
+                      absl::StrCat("assigned: run=", assignment.run, " epoch=",
+                                   ToString(assignment.epoch), " stage=", assignment.stage, " of ",
+                                   assignment.stages.size()));
+    job_ = std::make_unique<StageJob>(assignment, options_, dependencies_, outbox_,
+                                      std::move(job_));
+  }
+
+  void On(const Start& start) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (IsCurrent(start.run, start.epoch)) job_->Start();
+  }
+
+  void On(const Stop& stop) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (IsCurrent(stop.run, stop.epoch)) job_->Stop();
+  }
+
+  void On(const Abort& abort) {
+    outbox_.Forget(abort.run, abort.epoch);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (job_ == nullptr || job_->assignment().run != abort.run ||
+        job_->assignment().epoch > abort.epoch) {
+      return;
+    }
+    dependencies_.log(LogLevel::kInfo,
+                      absl::StrCat("leaving run=", abort.run, ": ", abort.reason));
+    job_->Cancel(absl::AbortedError(abort.reason));
+    Retire();
+  }
+
+  void On(const StepAcknowledged& acknowledged) {
+    outbox_.AcknowledgeReport(acknowledged.run, acknowledged.step);
+  }
+
+  void On(const Released& released) {
+    outbox_.Forget(released.run, released.epoch);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (IsCurrent(released.run, released.epoch)) Retire();
+  }
+
+  std::string Describe() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (job_ == nullptr) return "idle";
+    const Assignment& assignment = job_->assignment();
+    return absl::StrCat("run ", assignment.run, " stage ", assignment.stage, " step ",
+                        job_->completed_step(), ", ", job_->phase());
+  }
+
+  bool busy() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return job_ != nullptr;
+  }
+
+ private:
+  bool IsCurrent(const std::string& run, const Epoch& epoch) const {
+    return job_ != nullptr && job_->assignment().run == run && job_->assignment().epoch == epoch;
+  }
+
+  // The job leaves by itself; waiting for its thread is left to its successor, or to the destructor.
+  void Retire() {
+    retired_ = std::make_unique<Retired>(std::move(job_), std::move(retired_));
+  }
+
+  struct Retired {
+    Retired(std::unique_ptr<StageJob> job, std::unique_ptr<Retired> older)
+        : joiner([job = std::move(job), older = std::move(older)]() mutable {
+            older.reset();
+            job.reset();
+          }) {}
+    ~Retired() { joiner.join(); }
+    std::thread joiner;
+  };
+
+  const WorkerHostOptions options_;
+  const WorkerHostDependencies dependencies_;
+  Outbox outbox_;
+  mutable std::mutex mutex_;
+  std::unique_ptr<Retired> retired_;  // guarded by mutex_
+  std::unique_ptr<StageJob> job_;     // guarded by mutex_; null: idle
+};
+
+WorkerHost::WorkerHost(WorkerHostOptions options, WorkerHostDependencies dependencies)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(dependencies))) {}
+
+WorkerHost::~WorkerHost() = default;
+
+Register WorkerHost::MakeRegister() const { return impl_->MakeRegister(); }
+
+void WorkerHost::OnMessage(const ToWorker& message) {
+  std::visit([this](const auto& m) { impl_->On(m); }, message);
+}
+
+std::string WorkerHost::Describe() const { return impl_->Describe(); }
+
+bool WorkerHost::busy() const { return impl_->busy(); }
+
+}  // namespace longhaul::worker
