@@ -22,6 +22,10 @@ struct Split {
 // non-empty validation part is not.
 absl::StatusOr<Split> SplitTokens(int64_t tokens, double validation_fraction, int64_t context);
 
+// Micro-batches that cover the validation part once; 0 without one. A stage that never opens the
+// tokens knows its program by this.
+int64_t ValidationMicroBatches(const Split& split, int64_t micro_batch, int64_t context);
+
 // Fills `tokens` and `targets` (each rows = micro_batch * context, row b*context + t; targets are
 // the tokens one position later) for micro-batch m of 1-based `step`: sequence m*micro_batch + b
 // starts at a uniformly drawn training position (nanoGPT's sampling), drawn by (seed, step,

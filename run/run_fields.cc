@@ -75,6 +75,7 @@ std::vector<Field> FileFields(RunSpec& spec) {
 std::vector<Field> StoredFields(RunSpec& spec) {
   std::vector<Field> fields = FileFields(spec);
   fields.push_back({"data.id", Text{&spec.data.id, {}, /*empty_allowed=*/true}});
+  fields.push_back({"data.tokens", Whole{&spec.data.tokens, 0, int64_t{1} << 50}});
   return fields;
 }
 

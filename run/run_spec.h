@@ -22,6 +22,7 @@ struct DataSpec {
   Tokenizer tokenizer = Tokenizer::kBytes;
   double validation_fraction = 0;  // the last part by position
   std::string id;                  // content address (data/dataset.h), set when uploaded
+  int64_t tokens = 0;              // in the data set, set when uploaded
   bool operator==(const DataSpec&) const = default;
 };
 

@@ -23,8 +23,8 @@ absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph
     return Wrong(assignment, absl::StrCat("stage ", assignment.stage, " of ", stages));
   }
   if (assignment.link_codecs.size() != stages - 1) {
-    return Wrong(assignment, absl::StrCat(assignment.link_codecs.size(), " codecs for ",
-                                          stages - 1, " links"));
+    return Wrong(assignment,
+                 absl::StrCat(assignment.link_codecs.size(), " codecs for ", stages - 1, " links"));
   }
   for (const std::string& codec : assignment.link_codecs) {
     LH_RETURN_IF_ERROR(compression::FindCodec(codec).status());
@@ -34,8 +34,9 @@ absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph
   for (size_t s = 0; s < stages; ++s) {
     const model::OpRange range = assignment.stages[s].range;
     const int end = static_cast<int>(graph.ops.size());
-    const bool legal_end =
-        s + 1 == stages ? range.end == end : std::binary_search(cuts.begin(), cuts.end(), range.end);
+    const bool legal_end = s + 1 == stages
+                               ? range.end == end
+                               : std::binary_search(cuts.begin(), cuts.end(), range.end);
     if (range.begin != expected_begin || range.end <= range.begin || !legal_end) {
       return Wrong(assignment, absl::StrCat("stage ", s, " has operators ", range.begin, " to ",
                                             range.end, ", which does not cover the model"));
@@ -85,11 +86,10 @@ LinkOptions MakeLink(const Assignment& assignment, const StagePlan& plan,
   // Two numbers for each parameter: its index and its sum of squares.
   link.norms_max = 2 * plan.graph.parameters.size();
   if (std::max(self, peer) - upstream == 1) {
-    const model::Edge& edge =
-        plan.graph.edges[plan.graph.CutEdge(plan.ranges[upstream].end)];
+    const model::Edge& edge = plan.graph.edges[plan.graph.CutEdge(plan.ranges[upstream].end)];
     link.codec = assignment.link_codecs[upstream];
-    link.tensor_elements = static_cast<uint64_t>(assignment.spec.train.micro_batch *
-                                                 plan.graph.context * edge.width);
+    link.tensor_elements =
+        static_cast<uint64_t>(assignment.spec.train.micro_batch * plan.graph.context * edge.width);
     link.window = schedule::LinkWindow(programs, upstream);
   }
   return link;
@@ -128,8 +128,8 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
     const bool neighbour = std::abs(peer - assignment.stage) == 1;
     const bool ends = !tied.empty() && std::abs(peer - assignment.stage) == stages - 1;
     if (peer == assignment.stage || (!neighbour && !ends)) continue;
-    plan.links.push_back(MakeLink(assignment, plan, programs, peer, ends ? tied_elements : 0,
-                                  connections));
+    plan.links.push_back(
+        MakeLink(assignment, plan, programs, peer, ends ? tied_elements : 0, connections));
   }
   return plan;
 }
@@ -139,9 +139,8 @@ std::vector<int> OwnedParameters(const model::Graph& graph,
   std::vector<int> owned;
   for (const int parameter : graph.ParametersOf(ranges[stage])) {
     const auto earlier = ranges.begin() + stage;
-    if (std::none_of(ranges.begin(), earlier, [&](const model::OpRange& range) {
-          return Uses(graph, range, parameter);
-        })) {
+    if (std::none_of(ranges.begin(), earlier,
+                     [&](const model::OpRange& range) { return Uses(graph, range, parameter); })) {
       owned.push_back(parameter);
     }
   }

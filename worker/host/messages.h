@@ -119,7 +119,7 @@ struct Assignment {
   std::vector<StagePeer> stages;         // all, in pipeline order; [stage] is this node
   std::vector<std::string> link_codecs;  // link s is between stages s and s+1
   std::string numeric_class;
-  int64_t start_step = 0;                // completed steps of the state to start from
+  int64_t start_step = 0;                          // completed steps of the state to start from
   std::optional<checkpoint::Manifest> checkpoint;  // absent: initial weights
 };
 struct Start {

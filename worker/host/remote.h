@@ -11,7 +11,8 @@
 
 namespace longhaul::worker {
 
-// Thread-safe. Every call ends by its deadline; Unavailable while the coordinator cannot be reached.
+// Thread-safe. Every call ends by its deadline; Unavailable while the coordinator cannot be
+// reached.
 class RemoteStore {
  public:
   virtual ~RemoteStore() = default;
@@ -29,8 +30,8 @@ class RemoteStore {
   virtual void Cancel() = 0;
 };
 
-// Where the host's messages go. Thread-safe; never blocks. False: not connected or the queue is full;
-// the host then keeps what must not be lost and sends it again after the next Accepted.
+// Where the host's messages go. Thread-safe; never blocks. False: not connected or the queue is
+// full; the host then keeps what must not be lost and sends it again after the next Accepted.
 class ControlLink {
  public:
   virtual ~ControlLink() = default;

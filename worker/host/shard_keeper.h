@@ -31,8 +31,9 @@ struct ShardTask {
 // One thread. At most two shards are held: one being stored and the newest waiting.
 class ShardKeeper {
  public:
-  // Called on the keeper's thread, in the order of steps. OK: the coordinator has the shard. Another
-  // status: not stored; for the run's last shard this is said at each new reason and trying goes on.
+  // Called on the keeper's thread, in the order of steps. OK: the coordinator has the shard.
+  // Another status: not stored; for the run's last shard this is said at each new reason and trying
+  // goes on.
   using Callback = absl::AnyInvocable<void(const ShardTask&, const absl::Status&)>;
 
   ShardKeeper(checkpoint::ShardStore& local, RemoteStore& remote, Clock& clock,
@@ -56,9 +57,9 @@ class ShardKeeper {
   Callback callback_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<ShardTask> waiting_;   // guarded by mutex_
-  std::deque<ShardTask> given_up_;     // guarded by mutex_; bytes dropped
-  bool stopping_ = false;              // guarded by mutex_
+  std::optional<ShardTask> waiting_;  // guarded by mutex_
+  std::deque<ShardTask> given_up_;    // guarded by mutex_; bytes dropped
+  bool stopping_ = false;             // guarded by mutex_
   std::thread thread_;
 };
 

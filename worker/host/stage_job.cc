@@ -14,9 +14,12 @@ namespace {
 
 data::TokenFormat FormatOf(run::Tokenizer tokenizer) {
   switch (tokenizer) {
-    case run::Tokenizer::kBytes: return data::TokenFormat::kBytes;
-    case run::Tokenizer::kUint16: return data::TokenFormat::kUint16;
-    case run::Tokenizer::kUint32: return data::TokenFormat::kUint32;
+    case run::Tokenizer::kBytes:
+      return data::TokenFormat::kBytes;
+    case run::Tokenizer::kUint16:
+      return data::TokenFormat::kUint16;
+    case run::Tokenizer::kUint32:
+      return data::TokenFormat::kUint32;
   }
   return data::TokenFormat::kBytes;
 }
@@ -69,6 +72,11 @@ void StageJob::Cancel(const absl::Status& reason) {
 void StageJob::Run() {
   previous_.reset();
   const absl::Status status = RunToEnd();
+  // The job may wait long for its release; its memory need not.
+  stage_.reset();
+  backend_.reset();
+  batches_.reset();
+  tokens_.reset();
   if (status.ok()) {
     SetPhase("ended");
     Log(LogLevel::kInfo, "stage ended");
@@ -80,9 +88,9 @@ void StageJob::Run() {
     return;
   }
   Log(LogLevel::kError, absl::StrCat("stage failed: ", status.message()));
-  outbox_.Add(assignment_.epoch, assignment_.run,
-              Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(),
-                     status});
+  outbox_.Add(
+      assignment_.epoch, assignment_.run,
+      Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(), status});
 }
 
 absl::Status StageJob::RunToEnd() {
@@ -94,65 +102,73 @@ absl::Status StageJob::RunToEnd() {
 }
 
 absl::Status StageJob::OpenData() {
+  const run::RunSpec& spec = assignment_.spec;
+  LH_ASSIGN_OR_RETURN(split_, data::SplitTokens(spec.data.tokens, spec.data.validation_fraction,
+                                                spec.model.context));
   const bool is_first = assignment_.stage == 0;
   const bool is_last = assignment_.stage + 1 == static_cast<int>(assignment_.stages.size());
-  const run::RunSpec& spec = assignment_.spec;
-  // Every stage needs the number of validation micro-batches, which follows from the length alone.
+  if (!is_first && !is_last) return absl::OkStatus();
+
   data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
-  const absl::Time deadline = dependencies_.clock->Now() + options_.transfer_max;
-  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index,
-                      store.Has(spec.data.id)
-                          ? store.Index(spec.data.id)
-                          : dependencies_.remote->FetchIndex(spec.data.id, deadline));
-  if (index.Id() != spec.data.id) {
-    return absl::DataLossError(absl::StrCat("the coordinator's index of data set ", spec.data.id,
-                                            " has another hash"));
-  }
-  LH_RETURN_IF_ERROR(store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
-    LH_RETURN_IF_ERROR(CheckCancelled());
-    return dependencies_.remote->FetchChunk(spec.data.id, chunk, deadline);
-  }));
+  LH_RETURN_IF_ERROR(FetchData(store));
   LH_ASSIGN_OR_RETURN(tokens_, data::TokenSource::Open(store.DataPath(spec.data.id),
                                                        FormatOf(spec.data.tokenizer)));
-  LH_ASSIGN_OR_RETURN(const data::Split split,
-                      data::SplitTokens(tokens_->size(), spec.data.validation_fraction,
-                                        spec.model.context));
-  batches_.emplace(*tokens_, split, spec.train.seed, spec.train.micro_batch, spec.model.context);
-  Log(LogLevel::kDebug, absl::StrCat("data set ", spec.data.id, " open, ", tokens_->size(),
-                                     " tokens", is_first || is_last ? "" : " (length only)"));
+  if (tokens_->size() != spec.data.tokens) {
+    return absl::DataLossError(absl::StrCat("data set ", spec.data.id, " has ", tokens_->size(),
+                                            " tokens, the run says ", spec.data.tokens));
+  }
+  batches_.emplace(*tokens_, split_, spec.train.seed, spec.train.micro_batch, spec.model.context);
   return absl::OkStatus();
+}
+
+absl::Status StageJob::FetchData(data::DatasetStore& store) {
+  const std::string& id = assignment_.spec.data.id;
+  if (store.Has(id)) return absl::OkStatus();
+  SetPhase("fetching data");
+  const absl::Time deadline = dependencies_.clock->Now() + options_.transfer_max;
+  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index,
+                      dependencies_.remote->FetchIndex(id, deadline));
+  if (index.Id() != id) {
+    return absl::DataLossError(
+        absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
+  }
+  return store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
+    LH_RETURN_IF_ERROR(CheckCancelled());
+    return dependencies_.remote->FetchChunk(id, chunk, deadline);
+  });
 }
 
 absl::Status StageJob::Build() {
   const run::RunSpec& spec = assignment_.spec;
+  SetPhase("building");
   const int64_t evaluations =
-      spec.train.evaluate_every > 0 ? batches_->validation_micro_batches() : 0;
+      spec.train.evaluate_every > 0
+          ? data::ValidationMicroBatches(split_, spec.train.micro_batch, spec.model.context)
+          : 0;
   LH_ASSIGN_OR_RETURN(plan_, MakeStagePlan(assignment_, evaluations, options_.connections));
   backend_ = compute::MakeCpuBackend(options_.threads);
   if (!assignment_.numeric_class.empty() &&
       assignment_.numeric_class != backend_->numeric_class()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("run ", assignment_.run, " computes in numeric class ",
-                     assignment_.numeric_class, ", this node in ", backend_->numeric_class(),
-                     "; bits would differ"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "run ", assignment_.run, " computes in numeric class ", assignment_.numeric_class,
+        ", this node in ", backend_->numeric_class(), "; bits would differ"));
   }
-  const compute::StageOptions stage_options{plan_.ranges[assignment_.stage],
-                                            spec.train.micro_batch, plan_.program.slots};
+  const compute::StageOptions stage_options{plan_.ranges[assignment_.stage], spec.train.micro_batch,
+                                            plan_.program.slots};
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
                                                             spec.train.seed));
   if (!assignment_.checkpoint.has_value()) return absl::OkStatus();
-  return LoadStage(plan_.graph, *assignment_.checkpoint, *stage_,
-                   {&local_shards_, dependencies_.remote,
-                    dependencies_.clock->Now() + options_.transfer_max,
-                    [this](const std::string& note) { Log(LogLevel::kInfo, note); }});
+  return LoadStage(
+      plan_.graph, *assignment_.checkpoint, *stage_,
+      {&local_shards_, dependencies_.remote, dependencies_.clock->Now() + options_.transfer_max,
+       [this](const std::string& note) { Log(LogLevel::kInfo, note); }});
 }
 
 absl::Status StageJob::AwaitStart() {
   SetPhase("ready");
   outbox_.Add(assignment_.epoch, assignment_.run, Ready{assignment_.run, assignment_.epoch});
   std::unique_lock<std::mutex> lock(mutex_);
-  dependencies_.clock->WaitUntil(lock, changed_,
-                                 dependencies_.clock->Now() + options_.transfer_max,
+  dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + options_.transfer_max,
                                  [this] { return started_ || !cancelled_.ok(); });
   if (!cancelled_.ok()) return cancelled_;
   if (started_) return absl::OkStatus();
@@ -168,9 +184,9 @@ absl::Status StageJob::Train() {
   exchange_options.token = assignment_.token;
   exchange_options.stage = assignment_.stage;
   exchange_options.links = plan_.links;
-  LH_ASSIGN_OR_RETURN(const std::unique_ptr<Exchange> exchange,
-                      MakeExchange(exchange_options, *dependencies_.transport,
-                                   *dependencies_.clock));
+  LH_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Exchange> exchange,
+      MakeExchange(exchange_options, *dependencies_.transport, *dependencies_.clock));
   {
     std::lock_guard<std::mutex> lock(mutex_);
     exchange_ = exchange.get();
@@ -228,8 +244,7 @@ absl::Status StageJob::TrainSteps(StageExecutor& executor) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor,
-                                                const StepResult& result) {
+absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor, const StepResult& result) {
   const run::TrainSpec& train = assignment_.spec.train;
   StepReport report;
   report.run = assignment_.run;
@@ -246,8 +261,8 @@ absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor,
   report.compute_seconds = result.timings.compute;
   report.wait_seconds = result.timings.wait;
   if (!result.applied) {
-    Log(LogLevel::kWarning, absl::StrCat("step ", result.step,
-                                         " was skipped: the gradient norm is not finite"));
+    Log(LogLevel::kWarning,
+        absl::StrCat("step ", result.step, " was skipped: the gradient norm is not finite"));
   }
   const bool due = train.evaluate_every > 0 &&
                    (result.step % train.evaluate_every == 0 || result.step == train.steps);
@@ -274,9 +289,9 @@ void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
   if (!status.ok()) {
     Log(LogLevel::kWarning,
         absl::StrCat("checkpoint of step ", task.step, " not stored: ", status.message()));
-    outbox_.Add(assignment_.epoch, assignment_.run,
-                ShardFailed{assignment_.run, assignment_.epoch, assignment_.stage, task.step,
-                            status});
+    outbox_.Add(
+        assignment_.epoch, assignment_.run,
+        ShardFailed{assignment_.run, assignment_.epoch, assignment_.stage, task.step, status});
     return;
   }
   outbox_.Add(assignment_.epoch, assignment_.run,
@@ -298,9 +313,9 @@ void StageJob::SetPhase(const std::string& phase) {
 }
 
 void StageJob::Log(LogLevel level, const std::string& text) const {
-  dependencies_.log(level, absl::StrCat("run=", assignment_.run, " epoch=",
-                                        ToString(assignment_.epoch), " stage=", assignment_.stage,
-                                        " ", text));
+  dependencies_.log(level,
+                    absl::StrCat("run=", assignment_.run, " epoch=", ToString(assignment_.epoch),
+                                 " stage=", assignment_.stage, " ", text));
 }
 
 }  // namespace longhaul::worker

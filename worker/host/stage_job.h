@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "data/dataset.h"
 #include "worker/exec/stage_executor.h"
 #include "worker/host/assignment.h"
 #include "worker/host/outbox.h"
@@ -19,8 +20,9 @@
 
 namespace longhaul::worker {
 
-// Owns a thread that runs the whole life of the assignment. All methods are thread-safe and return at
-// once; the destructor cancels and joins, and is called where it may take as long as one operator.
+// Owns a thread that runs the whole life of the assignment. All methods are thread-safe and return
+// at once; the destructor cancels and joins, and is called where it may take as long as one
+// operator.
 class StageJob {
  public:
   // `previous` is destroyed by this job's thread before it builds anything, so that two stages are
@@ -43,6 +45,7 @@ class StageJob {
   absl::Status RunToEnd();
 
   absl::Status OpenData();
+  absl::Status FetchData(data::DatasetStore& store);
   absl::Status Build();
   absl::Status AwaitStart();
   absl::Status Train();
@@ -63,7 +66,8 @@ class StageJob {
   DirectiveBox directives_;
 
   // Made and used by the job's thread.
-  std::unique_ptr<data::TokenSource> tokens_;
+  data::Split split_;
+  std::unique_ptr<data::TokenSource> tokens_;  // first and last stage
   std::optional<data::Batches> batches_;
   StagePlan plan_;
   std::unique_ptr<compute::Backend> backend_;

@@ -26,8 +26,8 @@ class WorkerHost::Impl {
     Register message{options_.facts, std::nullopt};
     if (job_ != nullptr) {
       const Assignment& assignment = job_->assignment();
-      message.attachment = Attachment{assignment.run, assignment.epoch, assignment.stage,
-                                      job_->completed_step()};
+      message.attachment =
+          Attachment{assignment.run, assignment.epoch, assignment.stage, job_->completed_step()};
     }
     return message;
   }
@@ -46,13 +46,14 @@ class WorkerHost::Impl {
       if (current.run == assignment.run && current.epoch >= assignment.epoch) return;
       job_->Cancel(absl::CancelledError("another assignment replaces it"));
       outbox_.Forget(current.run, current.epoch);
+      Retire();
     }
-    dependencies_.log(LogLevel::kInfo,
-                      absl::StrCat("assigned: run=", assignment.run, " epoch=",
-                                   ToString(assignment.epoch), " stage=", assignment.stage, " of ",
-                                   assignment.stages.size()));
+    dependencies_.log(
+        LogLevel::kInfo,
+        absl::StrCat("assigned: run=", assignment.run, " epoch=", ToString(assignment.epoch),
+                     " stage=", assignment.stage, " of ", assignment.stages.size()));
     job_ = std::make_unique<StageJob>(assignment, options_, dependencies_, outbox_,
-                                      std::move(job_));
+                                      std::move(retired_));
   }
 
   void On(const Start& start) {
@@ -72,8 +73,7 @@ class WorkerHost::Impl {
         job_->assignment().epoch > abort.epoch) {
       return;
     }
-    dependencies_.log(LogLevel::kInfo,
-                      absl::StrCat("leaving run=", abort.run, ": ", abort.reason));
+    dependencies_.log(LogLevel::kInfo, absl::StrCat("leaving run=", abort.run, ": ", abort.reason));
     job_->Cancel(absl::AbortedError(abort.reason));
     Retire();
   }
@@ -106,27 +106,15 @@ class WorkerHost::Impl {
     return job_ != nullptr && job_->assignment().run == run && job_->assignment().epoch == epoch;
   }
 
-  // The job leaves by itself; waiting for its thread is left to its successor, or to the destructor.
-  void Retire() {
-    retired_ = std::make_unique<Retired>(std::move(job_), std::move(retired_));
-  }
-
-  struct Retired {
-    Retired(std::unique_ptr<StageJob> job, std::unique_ptr<Retired> older)
-        : joiner([job = std::move(job), older = std::move(older)]() mutable {
-            older.reset();
-            job.reset();
-          }) {}
-    ~Retired() { joiner.join(); }
-    std::thread joiner;
-  };
+  // The job leaves by itself; its successor, or the destructor, waits for its thread.
+  void Retire() { retired_ = std::move(job_); }
 
   const WorkerHostOptions options_;
   const WorkerHostDependencies dependencies_;
   Outbox outbox_;
   mutable std::mutex mutex_;
-  std::unique_ptr<Retired> retired_;  // guarded by mutex_
-  std::unique_ptr<StageJob> job_;     // guarded by mutex_; null: idle
+  std::unique_ptr<StageJob> retired_;  // guarded by mutex_
+  std::unique_ptr<StageJob> job_;      // guarded by mutex_; null: idle
 };
 
 WorkerHost::WorkerHost(WorkerHostOptions options, WorkerHostDependencies dependencies)

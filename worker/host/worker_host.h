@@ -17,12 +17,12 @@ namespace longhaul::worker {
 
 struct WorkerHostOptions {
   NodeFacts facts;
-  std::string folder;               // data sets and shards of this node
-  int threads = 1;                  // of the CPU backend
+  std::string folder;                               // data sets and shards of this node
+  int threads = 1;                                  // of the CPU backend
   absl::Duration wait_max = absl::Seconds(60);      // of one wait for a peer
   absl::Duration transfer_max = absl::Minutes(10);  // of one fetch or upload of bulk data
-  int connections = 1;              // parallel streams to each peer
-  size_t reports_kept = 100000;     // step reports kept while the coordinator is away
+  int connections = 1;                              // parallel streams to each peer
+  size_t reports_kept = 100000;  // step reports kept while the coordinator is away
 };
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
