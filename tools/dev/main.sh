@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Commands of ./dev, run from the repository root.
+set -euo pipefail
+source tools/dev/common.sh
+
+usage() {
+  cat <<'TEXT'
+usage: ./dev COMMAND
+
+  demo [--text FILE]   build, train a small GPT on four workers in two sites, sample from it
+  test [REGEX]         build and run every test (or those whose name matches)
+  build                a release build: build/bin/longhaul and build/bin/longhauld
+  lint                 house rules, format, links
+  sanitize [asan|tsan] the tests under AddressSanitizer + UBSan, or ThreadSanitizer
+  fuzz [SECONDS]       run each fuzz target for some seconds (10)
+  bench [NAME]         run a benchmark; without a name, list them
+  setup                install the Debian packages that building and testing need
+  clean                remove every build folder
+TEXT
+}
+
+command_setup() { install_packages "${packages[@]}"; }
+
+command_build() {
+  command_setup
+  configure build -DCMAKE_BUILD_TYPE=Release
+  say "building (release)"
+  compile build all
+}
+
+command_test() {
+  command_build
+  say "testing"
+  ctest --test-dir build --output-on-failure -j2 ${1:+-R "$1"}
+}
+
+command_lint() {
+  install_packages "${lint_packages[@]}"
+  tools/lint
+  tools/lint_test
+}
+
+# ThreadSanitizer needs every library instrumented that synchronises threads; the distribution's gRPC
+# and Abseil are not. So that build leaves RPC out and runs what works over the in-process transport.
+command_sanitize() {
+  command_setup
+  local which=${1:-all}
+  if [ "$which" = asan ] || [ "$which" = all ]; then
+    configure build-asan -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_SANITIZE=address,undefined
+    say "building (AddressSanitizer, UBSan)"
+    compile build-asan all
+    ctest --test-dir build-asan --output-on-failure -j2
+  fi
+  if [ "$which" = tsan ] || [ "$which" = all ]; then
+    configure build-tsan -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_SANITIZE=thread -DLONGHAUL_RPC=OFF
+    say "building (ThreadSanitizer)"
+    compile build-tsan all
+    ctest --test-dir build-tsan --output-on-failure -j2
+  fi
+}
+
+command_fuzz() {
+  command_setup
+  install_packages "${fuzz_packages[@]}"
+  configure build-fuzz -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_FUZZ=ON -DLONGHAUL_RPC=OFF \
+    -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DLONGHAUL_SANITIZE=address,undefined
+  compile build-fuzz longhaul_fuzz_frame longhaul_fuzz_codec
+  local target
+  for target in longhaul_fuzz_frame longhaul_fuzz_codec; do
+    say "$target for ${1:-10} s"
+    "build-fuzz/bin/$target" -max_total_time="${1:-10}" -print_final_stats=1 2>&1 | tail -6
+  done
+}
+
+command_bench() {
+  if [ $# -eq 0 ]; then
+    printf 'benchmarks:\n'
+    sed -n 's/^# bench: /  /p' tests/bench/*.py tests/bench/*.sh 2>/dev/null
+    return
+  fi
+  command_build
+  local name=$1 script
+  shift
+  for script in "tests/bench/$name.py" "tests/bench/$name.sh"; do
+    [ -x "$script" ] && exec "$script" "$@"
+  done
+  die "no benchmark '$name'; ./dev bench lists them"
+}
+
+command_demo() {
+  install_packages "${packages[@]}" "${demo_packages[@]}"
+  configure build -DCMAKE_BUILD_TYPE=Release
+  say "building (release)"
+  compile build longhaul longhauld
+  exec tools/dev/demo.sh "$@"
+}
+
+command_clean() { rm -rf build build-asan build-tsan build-fuzz; }
+
+main() {
+  local command=${1:-help}
+  [ $# -gt 0 ] && shift
+  case $command in
+    setup | build | test | lint | sanitize | fuzz | bench | demo | clean) "command_$command" "$@" ;;
+    help | -h | --help) usage ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+}
+main "$@"
