@@ -1,0 +1,90 @@
+#include "compute/backend/cpu/cpu_backend.h"
+
+#include <cblas.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace longhaul::compute {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+class CpuBuffer : public Buffer {
+ public:
+  CpuBuffer(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
+  ~CpuBuffer() override { std::free(data_); }
+  CpuBuffer(const CpuBuffer&) = delete;
+  CpuBuffer& operator=(const CpuBuffer&) = delete;
+  void* data() override { return data_; }
+  size_t bytes() const override { return bytes_; }
+
+ private:
+  void* const data_;
+  const size_t bytes_;
+};
+
+// Linux grants more than there is and kills the process that touches it; so ask first.
+uint64_t PhysicalMemoryBytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return UINT64_MAX;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+}
+
+// The version in "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...".
+std::string OpenBlasVersion() {
+  const std::vector<std::string> words = absl::StrSplit(openblas_get_config(), ' ');
+  return words.size() > 1 ? words[1] : "unknown";
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCpuBackend(int threads) {
+  return std::make_unique<CpuBackend>(threads);
+}
+
+CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
+
+std::string CpuBackend::numeric_class() const {
+  return absl::StrCat("cpu-openblas-", OpenBlasVersion(), "-", openblas_get_corename(), "-f32");
+}
+
+absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::Allocate(size_t bytes) {
+  const uint64_t available = PhysicalMemoryBytes();
+  void* data = nullptr;
+  if (bytes > available ||
+      ::posix_memalign(&data, kAlignment, bytes > 0 ? bytes : kAlignment) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot allocate ", bytes, " bytes; this machine has ", available, " bytes of memory"));
+  }
+  std::memset(data, 0, bytes);
+  return std::make_unique<CpuBuffer>(data, bytes);
+}
+
+absl::Status CpuBackend::CopyToDevice(void* device, const void* host, size_t bytes) {
+  if (bytes > 0) std::memcpy(device, host, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::CopyToHost(void* host, const void* device, size_t bytes) {
+  if (bytes > 0) std::memcpy(host, device, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::Zero(void* device, size_t bytes) {
+  if (bytes > 0) std::memset(device, 0, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::Synchronize() { return absl::OkStatus(); }
+
+void CpuBackend::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) {
+  pool_.Run(tasks, task);
+}
+
+}  // namespace longhaul::compute

@@ -1,0 +1,34 @@
+// The CPU as a device: ordinary memory and a pool of threads.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CPU_CPU_BACKEND_H_
+#define LONGHAUL_COMPUTE_BACKEND_CPU_CPU_BACKEND_H_
+
+#include <memory>
+#include <string>
+
+#include "compute/backend/backend.h"
+#include "compute/backend/cpu/thread_pool.h"
+
+namespace longhaul::compute {
+
+// Copies are done when the call returns, as are operators. Sets OpenBLAS, for the whole process, to
+// one thread a call: products are cut into tiles and the tiles are the tasks (design section 5).
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(int threads);
+
+  DeviceKind kind() const override { return DeviceKind::kCpu; }
+  std::string numeric_class() const override;
+  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
+  absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
+  absl::Status CopyToHost(void* host, const void* device, size_t bytes) override;
+  absl::Status Zero(void* device, size_t bytes) override;
+  absl::Status Synchronize() override;
+  void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
+
+ private:
+  ThreadPool pool_;
+};
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_CPU_CPU_BACKEND_H_

@@ -1,0 +1,60 @@
+// The one door to BLAS: a single-threaded product of views, and the tiles that work is cut into.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CPU_MATRIX_PRODUCT_H_
+#define LONGHAUL_COMPUTE_BACKEND_CPU_MATRIX_PRODUCT_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace longhaul::compute {
+
+// A row-major matrix, read as it is stored or transposed.
+template <typename T>
+struct ProductOperand {
+  const T* data = nullptr;
+  int64_t stride = 0;  // elements between stored rows
+  bool transposed = false;
+};
+
+// result [m, n] = factor * a [m, k] * b [k, n] + keep * result. With keep = 0 the old result is not
+// read. m, n and k fit in 31 bits; k >= 1.
+template <typename T>
+struct MatrixProduct {
+  int64_t m = 0, n = 0, k = 0;
+  ProductOperand<T> a, b;  // as multiplied: a is [m, k] after transposition
+  T* result = nullptr;
+  int64_t result_stride = 0;
+  T factor = 1;
+  T keep = 0;
+};
+
+// Runs on the calling thread. The bits depend on the shapes and the numeric class only.
+template <typename T>
+void Multiply(const MatrixProduct<T>& product);
+
+template <>
+void Multiply<float>(const MatrixProduct<float>& product);
+template <>
+void Multiply<double>(const MatrixProduct<double>& product);
+
+// A grid of tiles over a [rows, columns] result. Its bounds depend on the shape only, never on the
+// number of threads: another cut gives other bits (design section 5).
+class TileGrid {
+ public:
+  struct Tile {
+    int64_t row, rows, column, columns;
+  };
+
+  TileGrid(int64_t rows, int64_t columns);
+  int64_t tiles() const { return row_tiles_ * column_tiles_; }
+  // Neighbouring indices share their columns.
+  Tile tile(int64_t index) const;
+
+ private:
+  int64_t rows_, columns_;
+  int64_t tile_columns_;
+  int64_t row_tiles_, column_tiles_;
+};
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_CPU_MATRIX_PRODUCT_H_

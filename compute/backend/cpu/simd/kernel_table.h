@@ -1,0 +1,42 @@
+// Builds the kernels for one instruction set. Included by kernels_*.cc only, which define
+// LONGHAUL_INSTRUCTION_SET (a namespace) and LONGHAUL_REGISTER_BYTES and are compiled with that
+// set's flags. Nothing included here may define inline functions outside that namespace: the linker
+// could keep this build's copy of them for code that runs on older processors.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_
+#define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_
+
+#include "compute/backend/cpu/simd/column_kernels.h"
+#include "compute/backend/cpu/simd/elementwise_kernels.h"
+#include "compute/backend/cpu/simd/instruction_sets.h"
+#include "compute/backend/cpu/simd/row_kernels.h"
+
+namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET {
+
+template <typename T>
+inline constexpr Kernels<T> kKernels = {
+    .add = AddRow<T>,
+    .scale = ScaleRow<T>,
+    .max = MaxOfRow<T>,
+    .dot = Dot<T>,
+    .gelu = Gelu<T>,
+    .gelu_backward = GeluGradient<T>,
+    .sum_of_exponentials = SumOfExponentials<T>,
+    .exponentials = Exponentials<T>,
+    .softmax_backward = SoftmaxGradient<T>,
+    .layer_norm = LayerNormRow<T>,
+    .layer_norm_backward = LayerNormRowGradient<T>,
+    .add_column_sums = AddColumnSums<T>,
+    .add_normalized_column_sums = AddNormalizedColumnSums<T>,
+    .sum_of_squares = SumOfSquaresOfRow<T>,
+    .adamw = AdamWRow<T>,
+};
+
+InstructionSet Set() {
+#define LONGHAUL_QUOTE_INNER(name) #name
+#define LONGHAUL_QUOTE(name) LONGHAUL_QUOTE_INNER(name)
+  return {LONGHAUL_QUOTE(LONGHAUL_INSTRUCTION_SET), &kKernels<float>, &kKernels<double>};
+}
+
+}  // namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_

@@ -1,0 +1,104 @@
+// The inner loops of the CPU operators, compiled once per instruction set. Every build of them
+// gives the same bits: sums run in 16 lanes combined by a fixed tree whatever the register width,
+// nothing is contracted or reassociated, and exp is our own polynomial.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNELS_H_
+#define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNELS_H_
+
+#include <cstdint>
+
+namespace longhaul::compute {
+
+// One row of layer normalisation: `statistics` of the forward pass.
+template <typename T>
+struct RowStatistics {
+  T mean;
+  T inverse_deviation;
+};
+
+// A strided matrix; element (r, c) is data[r * stride + c].
+template <typename T>
+struct MatrixView {
+  const T* data;
+  int64_t stride;
+};
+
+// AdamW's per-step constants, rounded once from double.
+template <typename T>
+struct AdamWFactors {
+  T gradient_scale;
+  T decay;  // 1 - learning rate * weight decay
+  T one_minus_beta1;
+  T beta2;
+  T one_minus_beta2;
+  T root_bias_correction2;  // sqrt(1 - beta2^step)
+  T epsilon;
+  T step_size;  // learning rate / (1 - beta1^step)
+};
+
+// T is float or double. Pointers need no alignment beyond T's. Unless said otherwise an output may
+// be the same memory as an input of the same length, and lengths may be zero.
+template <typename T>
+struct Kernels {
+  // output = a + b.
+  void (*add)(const T* a, const T* b, T* output, int64_t n);
+  // output = factor * input.
+  void (*scale)(const T* input, T factor, T* output, int64_t n);
+  // The largest element, -infinity for none; ignores NaN.
+  T (*max)(const T* input, int64_t n);
+  // Sum of a * b.
+  T (*dot)(const T* a, const T* b, int64_t n);
+
+  void (*gelu)(const T* input, T* output, int64_t n);
+  void (*gelu_backward)(const T* input, const T* output_gradient, T* input_gradient, int64_t n);
+
+  // Sum of exp(input - shift), in double across stretches of 1024 elements.
+  double (*sum_of_exponentials)(const T* input, T shift, int64_t n);
+  // output = exp(input - shift); returns the sum as above.
+  double (*exponentials)(const T* input, T shift, T* output, int64_t n);
+  // gradient = scale * probability * (gradient - mean).
+  void (*softmax_backward)(const T* probability, T mean, T scale, T* gradient, int64_t n);
+
+  // width >= 1.
+  RowStatistics<T> (*layer_norm)(const T* input, const T* weight, const T* bias, T epsilon,
+                                 T* output, int64_t width);
+  void (*layer_norm_backward)(const T* input, const T* weight, const RowStatistics<T>& statistics,
+                              const T* output_gradient, T* input_gradient, int64_t width);
+
+  // sums[c] += sum over rows of matrix(r, c): stretches of 64 rows, then the stretches in order.
+  void (*add_column_sums)(const MatrixView<T>& matrix, int64_t rows, int64_t columns, T* sums);
+  // weight_sums[c] += sum over rows of gradient(r, c) * normalised input(r, c), in the same order;
+  // means and inverse_deviations have `rows` elements.
+  void (*add_normalized_column_sums)(const MatrixView<T>& gradient, const MatrixView<T>& input,
+                                     const T* means, const T* inverse_deviations, int64_t rows,
+                                     int64_t columns, T* sums);
+
+  // In double.
+  double (*sum_of_squares)(const T* values, int64_t n);
+  // No two pointers may overlap.
+  void (*adamw)(const AdamWFactors<T>& factors, const T* gradient, T* weights, T* first_moment,
+                T* second_moment, int64_t n);
+};
+
+// One build of the kernels that this processor can run.
+struct InstructionSet {
+  const char* name;
+  const Kernels<float>* float_kernels;
+  const Kernels<double>* double_kernels;
+};
+
+// Those that this processor can run, slowest first. At most kInstructionSetsMax.
+inline constexpr int kInstructionSetsMax = 3;
+int SupportedInstructionSets(InstructionSet (&sets)[kInstructionSetsMax]);
+
+// The fastest that this processor can run.
+template <typename T>
+const Kernels<T>& BestKernels();
+
+template <>
+const Kernels<float>& BestKernels<float>();
+template <>
+const Kernels<double>& BestKernels<double>();
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNELS_H_

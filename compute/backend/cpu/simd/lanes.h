@@ -1,0 +1,157 @@
+// Sixteen lanes of T over registers of any width: the unit in which kernels work, so that the order
+// of sums does not depend on the instruction set. Included through kernel_table.h.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_LANES_H_
+#define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_LANES_H_
+
+#include <cstdint>
+
+namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET {
+
+inline constexpr int kLanes = 16;
+
+template <typename T>
+struct RegisterOf;
+template <>
+struct RegisterOf<float> {
+  typedef float Type __attribute__((vector_size(LONGHAUL_REGISTER_BYTES)));
+  typedef float Unaligned
+      __attribute__((vector_size(LONGHAUL_REGISTER_BYTES), aligned(4), may_alias));
+  typedef uint32_t Bits __attribute__((vector_size(LONGHAUL_REGISTER_BYTES)));
+};
+template <>
+struct RegisterOf<double> {
+  typedef double Type __attribute__((vector_size(LONGHAUL_REGISTER_BYTES)));
+  typedef double Unaligned
+      __attribute__((vector_size(LONGHAUL_REGISTER_BYTES), aligned(8), may_alias));
+  typedef uint64_t Bits __attribute__((vector_size(LONGHAUL_REGISTER_BYTES)));
+};
+template <typename T>
+using Register = typename RegisterOf<T>::Type;
+
+template <typename T>
+inline Register<T> Splat(T value) {
+  return value - Register<T>{};
+}
+
+template <typename T>
+struct Lanes {
+  static constexpr int kPartLanes = LONGHAUL_REGISTER_BYTES / static_cast<int>(sizeof(T));
+  static constexpr int kParts = kLanes / kPartLanes;
+  Register<T> part[kParts];
+};
+
+// Applies a function of registers to each part.
+template <typename T, typename F, typename... Rest>
+inline __attribute__((always_inline)) Lanes<T> Map(const F& f, const Lanes<T>& first,
+                                                   const Rest&... rest) {
+  Lanes<T> result;
+#pragma GCC unroll 8
+  for (int p = 0; p < Lanes<T>::kParts; ++p) result.part[p] = f(first.part[p], rest.part[p]...);
+  return result;
+}
+
+template <typename T>
+inline Lanes<T> Fill(T value) {
+  Lanes<T> result;
+#pragma GCC unroll 8
+  for (int p = 0; p < Lanes<T>::kParts; ++p) result.part[p] = Splat<T>(value);
+  return result;
+}
+
+template <typename T>
+inline Lanes<T> Load(const T* from) {
+  Lanes<T> result;
+#pragma GCC unroll 8
+  for (int p = 0; p < Lanes<T>::kParts; ++p) {
+    result.part[p] = *reinterpret_cast<const typename RegisterOf<T>::Unaligned*>(
+        from + p * Lanes<T>::kPartLanes);
+  }
+  return result;
+}
+
+template <typename T>
+inline void Store(T* to, const Lanes<T>& lanes) {
+#pragma GCC unroll 8
+  for (int p = 0; p < Lanes<T>::kParts; ++p) {
+    *reinterpret_cast<typename RegisterOf<T>::Unaligned*>(to + p * Lanes<T>::kPartLanes) =
+        lanes.part[p];
+  }
+}
+
+// The first n < 16 lanes from memory, the others `rest`.
+template <typename T>
+inline Lanes<T> LoadSome(const T* from, int64_t n, T rest) {
+  T lanes[kLanes];
+  for (int i = 0; i < kLanes; ++i) lanes[i] = i < n ? from[i] : rest;
+  return Load(lanes);
+}
+
+template <typename T>
+inline void StoreSome(T* to, const Lanes<T>& lanes, int64_t n) {
+  T values[kLanes];
+  Store(values, lanes);
+  for (int i = 0; i < n; ++i) to[i] = values[i];
+}
+
+template <typename T>
+inline Lanes<T> operator+(const Lanes<T>& a, const Lanes<T>& b) {
+  return Map<T>([](Register<T> x, Register<T> y) { return x + y; }, a, b);
+}
+template <typename T>
+inline Lanes<T> operator-(const Lanes<T>& a, const Lanes<T>& b) {
+  return Map<T>([](Register<T> x, Register<T> y) { return x - y; }, a, b);
+}
+template <typename T>
+inline Lanes<T> operator*(const Lanes<T>& a, const Lanes<T>& b) {
+  return Map<T>([](Register<T> x, Register<T> y) { return x * y; }, a, b);
+}
+template <typename T>
+inline Lanes<T> operator/(const Lanes<T>& a, const Lanes<T>& b) {
+  return Map<T>([](Register<T> x, Register<T> y) { return x / y; }, a, b);
+}
+
+// The tree that ends every sum over lanes: lane i takes lane i + 8, then i + 4, i + 2, i + 1.
+template <typename T>
+inline T SumOfLanes(const Lanes<T>& lanes) {
+  T values[kLanes];
+  Store(values, lanes);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) values[i] += values[i + half];
+  }
+  return values[0];
+}
+
+// Calls body(offset, count) for each 16 elements of n; count is 16 but in the last call. `body` is
+// a generic callable so that the full case is compiled with a constant count.
+struct Full {
+  static constexpr int64_t count = kLanes;
+};
+struct Partial {
+  int64_t count;
+};
+template <typename T>
+inline Lanes<T> Load(const T* from, Full, T) {
+  return Load(from);
+}
+template <typename T>
+inline Lanes<T> Load(const T* from, Partial some, T rest) {
+  return LoadSome(from, some.count, rest);
+}
+template <typename T>
+inline void Store(T* to, const Lanes<T>& lanes, Full) {
+  Store(to, lanes);
+}
+template <typename T>
+inline void Store(T* to, const Lanes<T>& lanes, Partial some) {
+  StoreSome(to, lanes, some.count);
+}
+template <typename Body>
+inline __attribute__((always_inline)) void ForLanes(int64_t n, const Body& body) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) body(i, Full{});
+  if (i < n) body(i, Partial{n - i});
+}
+
+}  // namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_LANES_H_
