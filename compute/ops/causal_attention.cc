@@ -1,0 +1,84 @@
+#include "compute/ops/causal_attention.h"
+
+#include "base/status_macros.h"
+#include "compute/ops/causal_attention_cpu.h"
+#include "compute/ops/dispatch.h"
+#include "compute/ops/shape_check.h"
+
+namespace longhaul::compute {
+namespace {
+
+// What forward and backward have in common.
+struct Elements {
+  size_t qkv, output, lse, workspace;
+};
+
+absl::Status Check(absl::string_view op, const CausalAttentionShape& shape,
+                   const Elements& elements) {
+  LH_RETURN_IF_ERROR(CheckExtents(op, {{"batch", shape.batch},
+                                       {"context", shape.context},
+                                       {"heads", shape.heads},
+                                       {"width", shape.width}}));
+  if (shape.width % shape.heads != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(op, ": ", shape.heads, " heads do not divide the width ", shape.width));
+  }
+  LH_RETURN_IF_ERROR(
+      CheckElements(op, "qkv", elements.qkv, {shape.batch, shape.context, 3, shape.width}));
+  LH_RETURN_IF_ERROR(
+      CheckElements(op, "output", elements.output, {shape.batch, shape.context, shape.width}));
+  LH_RETURN_IF_ERROR(
+      CheckElements(op, "lse", elements.lse, {shape.batch, shape.heads, shape.context}));
+  const int64_t workspace = CausalAttentionWorkspace(shape);
+  if (elements.workspace < static_cast<size_t>(workspace)) {
+    return absl::InvalidArgumentError(absl::StrCat(op, ": workspace has ", elements.workspace,
+                                                   " elements and needs ", workspace));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape) {
+  return cpu::CausalAttentionWorkspace(shape);
+}
+
+template <typename T>
+absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
+                                    absl::Span<const T> qkv, absl::Span<T> output,
+                                    absl::Span<T> lse, absl::Span<T> workspace) {
+  constexpr absl::string_view kOp = "causal attention";
+  LH_RETURN_IF_ERROR(Check(kOp, shape, {qkv.size(), output.size(), lse.size(), workspace.size()}));
+  return Dispatch(backend, kOp, [&] {
+    cpu::CausalAttentionForward(backend, shape, qkv, output, lse, workspace);
+  });
+}
+
+template <typename T>
+absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape,
+                                     absl::Span<const T> qkv, absl::Span<const T> output,
+                                     absl::Span<const T> lse, absl::Span<const T> output_gradient,
+                                     absl::Span<T> qkv_gradient, absl::Span<T> workspace) {
+  constexpr absl::string_view kOp = "causal attention backward";
+  LH_RETURN_IF_ERROR(Check(kOp, shape, {qkv.size(), output.size(), lse.size(), workspace.size()}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "output_gradient", output_gradient.size(),
+                                   {static_cast<int64_t>(output.size())}));
+  LH_RETURN_IF_ERROR(
+      CheckElements(kOp, "qkv_gradient", qkv_gradient.size(), {static_cast<int64_t>(qkv.size())}));
+  return Dispatch(backend, kOp, [&] {
+    cpu::CausalAttentionBackward(backend, shape, qkv, output, lse, output_gradient, qkv_gradient,
+                                 workspace);
+  });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                          \
+  template absl::Status CausalAttentionForward<T>(Backend&, const CausalAttentionShape&, \
+                                                  absl::Span<const T>, absl::Span<T>,    \
+                                                  absl::Span<T>, absl::Span<T>);         \
+  template absl::Status CausalAttentionBackward<T>(                                      \
+      Backend&, const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,   \
+      absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute

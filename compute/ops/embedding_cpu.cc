@@ -1,0 +1,59 @@
+#include "compute/ops/embedding_cpu.h"
+
+#include "base/status_macros.h"
+#include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/shape_check.h"
+
+namespace longhaul::compute::cpu {
+
+template <typename T>
+absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
+                              absl::Span<const int32_t> tokens, absl::Span<const T> table,
+                              absl::Span<const T> positions, absl::Span<T> output) {
+  LH_RETURN_IF_ERROR(CheckIds("embedding", {"token", shape.vocab, 0}, tokens.data(), shape.rows));
+  const Kernels<T>& kernels = BestKernels<T>();
+  const int64_t width = shape.width;
+  ForChunks(backend, shape.rows, ChunkRows(width), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      kernels.add(table.data() + tokens[row] * width,
+                  positions.data() + row % shape.context * width, output.data() + row * width,
+                  width);
+    }
+  });
+  return absl::OkStatus();
+}
+
+// Cut by columns: rows with the same token add to the same place, and must do so in order.
+template <typename T>
+absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
+                               absl::Span<const int32_t> tokens,
+                               absl::Span<const T> output_gradient, absl::Span<T> table_gradient,
+                               absl::Span<T> positions_gradient) {
+  LH_RETURN_IF_ERROR(
+      CheckIds("embedding backward", {"token", shape.vocab, 0}, tokens.data(), shape.rows));
+  const Kernels<T>& kernels = BestKernels<T>();
+  const int64_t width = shape.width;
+  ForChunks(backend, width, kChunkColumns, [&](int64_t begin, int64_t end) {
+    for (int64_t row = 0; row < shape.rows; ++row) {
+      const T* from = output_gradient.data() + row * width + begin;
+      T* token_sum = table_gradient.data() + tokens[row] * width + begin;
+      T* position_sum = positions_gradient.data() + row % shape.context * width + begin;
+      kernels.add(token_sum, from, token_sum, end - begin);
+      kernels.add(position_sum, from, position_sum, end - begin);
+    }
+  });
+  return absl::OkStatus();
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                              \
+  template absl::Status EmbeddingForward<T>(Backend&, const EmbeddingShape&,                 \
+                                            absl::Span<const int32_t>, absl::Span<const T>,  \
+                                            absl::Span<const T>, absl::Span<T>);             \
+  template absl::Status EmbeddingBackward<T>(Backend&, const EmbeddingShape&,                \
+                                             absl::Span<const int32_t>, absl::Span<const T>, \
+                                             absl::Span<T>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute::cpu

@@ -1,0 +1,36 @@
+#include "compute/ops/gelu.h"
+
+#include "base/status_macros.h"
+#include "compute/ops/dispatch.h"
+#include "compute/ops/gelu_cpu.h"
+#include "compute/ops/shape_check.h"
+
+namespace longhaul::compute {
+
+template <typename T>
+absl::Status GeluForward(Backend& backend, absl::Span<const T> input, absl::Span<T> output) {
+  constexpr absl::string_view kOp = "gelu";
+  LH_RETURN_IF_ERROR(
+      CheckElements(kOp, "input", input.size(), {static_cast<int64_t>(output.size())}));
+  return Dispatch(backend, kOp, [&] { cpu::GeluForward(backend, input, output); });
+}
+
+template <typename T>
+absl::Status GeluBackward(Backend& backend, absl::Span<const T> input,
+                          absl::Span<const T> output_gradient, absl::Span<T> input_gradient) {
+  constexpr absl::string_view kOp = "gelu backward";
+  const int64_t n = static_cast<int64_t>(input_gradient.size());
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {n}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "output_gradient", output_gradient.size(), {n}));
+  return Dispatch(backend, kOp,
+                  [&] { cpu::GeluBackward(backend, input, output_gradient, input_gradient); });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                             \
+  template absl::Status GeluForward<T>(Backend&, absl::Span<const T>, absl::Span<T>);       \
+  template absl::Status GeluBackward<T>(Backend&, absl::Span<const T>, absl::Span<const T>, \
+                                        absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute

@@ -1,0 +1,72 @@
+#include "compute/ops/layer_norm_cpu.h"
+
+#include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/simd/kernels.h"
+
+namespace longhaul::compute::cpu {
+
+template <typename T>
+void LayerNormForward(Backend& backend, const LayerNormShape& shape, absl::Span<const T> input,
+                      absl::Span<const T> weight, absl::Span<const T> bias, absl::Span<T> output,
+                      absl::Span<T> statistics) {
+  const Kernels<T>& kernels = BestKernels<T>();
+  const int64_t width = shape.width;
+  const T epsilon = static_cast<T>(shape.epsilon);
+  ForChunks(backend, shape.rows, ChunkRows(width), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const RowStatistics<T> row_statistics =
+          kernels.layer_norm(input.data() + row * width, weight.data(), bias.data(), epsilon,
+                             output.data() + row * width, width);
+      statistics[row] = row_statistics.mean;
+      statistics[shape.rows + row] = row_statistics.inverse_deviation;
+    }
+  });
+}
+
+// Chunks of rows for the input's gradient, then chunks of columns for the parameters': none depends
+// on another, so all are tasks of one call.
+template <typename T>
+void LayerNormBackward(Backend& backend, const LayerNormShape& shape, absl::Span<const T> input,
+                       absl::Span<const T> weight, absl::Span<const T> statistics,
+                       absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
+                       absl::Span<T> weight_gradient, absl::Span<T> bias_gradient) {
+  const Kernels<T>& kernels = BestKernels<T>();
+  const int64_t width = shape.width, rows = shape.rows;
+  const T* means = statistics.data();
+  const T* inverse_deviations = statistics.data() + rows;
+
+  const auto input_rows = [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      kernels.layer_norm_backward(
+          input.data() + row * width, weight.data(), {means[row], inverse_deviations[row]},
+          output_gradient.data() + row * width, input_gradient.data() + row * width, width);
+    }
+  };
+  const auto parameter_columns = [&](int64_t begin, int64_t end) {
+    const MatrixView<T> gradient{output_gradient.data() + begin, width};
+    kernels.add_column_sums(gradient, rows, end - begin, bias_gradient.data() + begin);
+    kernels.add_normalized_column_sums(gradient, {input.data() + begin, width}, means,
+                                       inverse_deviations, rows, end - begin,
+                                       weight_gradient.data() + begin);
+  };
+  const int64_t row_chunks = ChunkCount(rows, ChunkRows(width));
+  backend.ParallelFor(row_chunks + ChunkCount(width, kChunkColumns), [&](int64_t index) {
+    if (index < row_chunks) {
+      RunChunk(index, rows, ChunkRows(width), input_rows);
+    } else {
+      RunChunk(index - row_chunks, width, kChunkColumns, parameter_columns);
+    }
+  });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                              \
+  template void LayerNormForward<T>(Backend&, const LayerNormShape&, absl::Span<const T>,    \
+                                    absl::Span<const T>, absl::Span<const T>, absl::Span<T>, \
+                                    absl::Span<T>);                                          \
+  template void LayerNormBackward<T>(                                                        \
+      Backend&, const LayerNormShape&, absl::Span<const T>, absl::Span<const T>,             \
+      absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute::cpu

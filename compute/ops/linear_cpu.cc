@@ -1,0 +1,89 @@
+#include "compute/ops/linear_cpu.h"
+
+#include <algorithm>
+
+#include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/matrix_product.h"
+#include "compute/backend/cpu/simd/kernels.h"
+
+namespace longhaul::compute::cpu {
+
+template <typename T>
+void LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
+                   absl::Span<const T> weight, absl::Span<const T> bias, absl::Span<T> output) {
+  const TileGrid grid(shape.rows, shape.out);
+  backend.ParallelFor(grid.tiles(), [&](int64_t index) {
+    const TileGrid::Tile tile = grid.tile(index);
+    T* result = output.data() + tile.row * shape.out + tile.column;
+    if (!bias.empty()) {
+      for (int64_t row = 0; row < tile.rows; ++row) {
+        std::copy_n(bias.data() + tile.column, tile.columns, result + row * shape.out);
+      }
+    }
+    Multiply<T>({.m = tile.rows,
+                 .n = tile.columns,
+                 .k = shape.in,
+                 .a = {input.data() + tile.row * shape.in, shape.in, false},
+                 .b = {weight.data() + tile.column * shape.in, shape.in, true},
+                 .result = result,
+                 .result_stride = shape.out,
+                 .keep = bias.empty() ? T{0} : T{1}});
+  });
+}
+
+// Tiles of the input's gradient, tiles of the weight's and chunks of the bias's: none depends on
+// another, so all are tasks of one call.
+template <typename T>
+void LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
+                    absl::Span<const T> weight, absl::Span<const T> output_gradient,
+                    absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
+                    absl::Span<T> bias_gradient) {
+  const TileGrid input_grid(shape.rows, shape.in);
+  const TileGrid weight_grid(shape.out, shape.in);
+  const auto input_tile = [&](const TileGrid::Tile& tile) {
+    Multiply<T>({.m = tile.rows,
+                 .n = tile.columns,
+                 .k = shape.out,
+                 .a = {output_gradient.data() + tile.row * shape.out, shape.out, false},
+                 .b = {weight.data() + tile.column, shape.in, false},
+                 .result = input_gradient.data() + tile.row * shape.in + tile.column,
+                 .result_stride = shape.in});
+  };
+  const auto weight_tile = [&](const TileGrid::Tile& tile) {
+    Multiply<T>({.m = tile.rows,
+                 .n = tile.columns,
+                 .k = shape.rows,
+                 .a = {output_gradient.data() + tile.row, shape.out, true},
+                 .b = {input.data() + tile.column, shape.in, false},
+                 .result = weight_gradient.data() + tile.row * shape.in + tile.column,
+                 .result_stride = shape.in,
+                 .keep = 1});
+  };
+  const auto bias_columns = [&](int64_t begin, int64_t end) {
+    BestKernels<T>().add_column_sums({output_gradient.data() + begin, shape.out}, shape.rows,
+                                     end - begin, bias_gradient.data() + begin);
+  };
+  const int64_t input_tiles = input_gradient.empty() ? 0 : input_grid.tiles();
+  const int64_t tiles = input_tiles + weight_grid.tiles();
+  const int64_t bias_chunks = bias_gradient.empty() ? 0 : ChunkCount(shape.out, kChunkColumns);
+  backend.ParallelFor(tiles + bias_chunks, [&](int64_t index) {
+    if (index < input_tiles) {
+      input_tile(input_grid.tile(index));
+    } else if (index < tiles) {
+      weight_tile(weight_grid.tile(index - input_tiles));
+    } else {
+      RunChunk(index - tiles, shape.out, kChunkColumns, bias_columns);
+    }
+  });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                            \
+  template void LinearForward<T>(Backend&, const LinearShape&, absl::Span<const T>,        \
+                                 absl::Span<const T>, absl::Span<const T>, absl::Span<T>); \
+  template void LinearBackward<T>(Backend&, const LinearShape&, absl::Span<const T>,       \
+                                  absl::Span<const T>, absl::Span<const T>, absl::Span<T>, \
+                                  absl::Span<T>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute::cpu

@@ -1,0 +1,92 @@
+#include "compute/ops/softmax_cross_entropy_cpu.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/status_macros.h"
+#include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/logarithm.h"
+#include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/shape_check.h"
+
+namespace longhaul::compute::cpu {
+namespace {
+
+constexpr int32_t kIgnored = -1;
+// Rows whose losses wait on the stack to be added in order.
+constexpr int64_t kRowsAtOnce = 1024;
+
+template <typename T>
+double RowLoss(const T* logits, int64_t vocab, int32_t target) {
+  if (target == kIgnored) return 0;
+  const Kernels<T>& kernels = BestKernels<T>();
+  const T largest = kernels.max(logits, vocab);
+  const double sum = kernels.sum_of_exponentials(logits, largest, vocab);
+  return Logarithm(sum) - (static_cast<double>(logits[target]) - static_cast<double>(largest));
+}
+
+template <typename T>
+void RowGradient(const T* logits, int64_t vocab, int32_t target, T* gradient) {
+  if (target == kIgnored) {
+    std::fill_n(gradient, vocab, T{0});
+    return;
+  }
+  const Kernels<T>& kernels = BestKernels<T>();
+  const T largest = kernels.max(logits, vocab);
+  const double sum = kernels.exponentials(logits, largest, gradient, vocab);
+  kernels.scale(gradient, static_cast<T>(1 / sum), gradient, vocab);
+  gradient[target] -= T{1};
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status SoftmaxCrossEntropyForward(Backend& backend, const SoftmaxCrossEntropyShape& shape,
+                                        absl::Span<const T> logits,
+                                        absl::Span<const int32_t> targets, double* loss_sum) {
+  LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy", {"target", shape.vocab, kIgnored},
+                              targets.data(), shape.rows));
+  std::array<double, kRowsAtOnce> losses;
+  double total = 0;
+  for (int64_t first = 0; first < shape.rows; first += kRowsAtOnce) {
+    const int64_t rows = std::min(kRowsAtOnce, shape.rows - first);
+    ForChunks(backend, rows, ChunkRows(shape.vocab), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        losses[static_cast<size_t>(row)] =
+            RowLoss(logits.data() + (first + row) * shape.vocab, shape.vocab, targets[first + row]);
+      }
+    });
+    for (int64_t row = 0; row < rows; ++row) total += losses[static_cast<size_t>(row)];
+  }
+  *loss_sum = total;
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status SoftmaxCrossEntropyBackward(Backend& backend, const SoftmaxCrossEntropyShape& shape,
+                                         absl::Span<const T> logits,
+                                         absl::Span<const int32_t> targets,
+                                         absl::Span<T> logits_gradient) {
+  LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy backward", {"target", shape.vocab, kIgnored},
+                              targets.data(), shape.rows));
+  const int64_t vocab = shape.vocab;
+  ForChunks(backend, shape.rows, ChunkRows(vocab), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      RowGradient(logits.data() + row * vocab, vocab, targets[row],
+                  logits_gradient.data() + row * vocab);
+    }
+  });
+  return absl::OkStatus();
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                                   \
+  template absl::Status SoftmaxCrossEntropyForward<T>(Backend&, const SoftmaxCrossEntropyShape&,  \
+                                                      absl::Span<const T>,                        \
+                                                      absl::Span<const int32_t>, double*);        \
+  template absl::Status SoftmaxCrossEntropyBackward<T>(Backend&, const SoftmaxCrossEntropyShape&, \
+                                                       absl::Span<const T>,                       \
+                                                       absl::Span<const int32_t>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute::cpu
