@@ -1,0 +1,16 @@
+#include "compute/optim/sum_of_squares.h"
+
+#include "compute/ops/dispatch.h"
+#include "compute/optim/sum_of_squares_cpu.h"
+
+namespace longhaul::compute {
+
+template <typename T>
+absl::Status SumOfSquares(Backend& backend, absl::Span<const T> values, double* sum) {
+  return Dispatch(backend, "sum of squares", [&] { *sum = cpu::SumOfSquares(backend, values); });
+}
+
+template absl::Status SumOfSquares<float>(Backend&, absl::Span<const float>, double*);
+template absl::Status SumOfSquares<double>(Backend&, absl::Span<const double>, double*);
+
+}  // namespace longhaul::compute
