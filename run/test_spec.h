@@ -13,7 +13,7 @@ train:
   steps: 200
   global_batch: 32            # sequences per step
   micro_batch: 4              # sequences per micro-batch
-  optimizer: {name: adamw, learning_rate: 1.0e-3, betas: [0.9, 0.95], weight_decay: 0.1, grad_clip: 1.0}
+  optimizer: {name: adamw, learning_rate: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1, grad_clip: 1}
   schedule: {warmup_steps: 20, decay: cosine, min_learning_rate: 1.0e-4}
   seed: 1
   evaluate_every: 50          # over the whole validation split
