@@ -14,8 +14,10 @@ namespace longhaul::data {
 // Bytes per token and how they are read. kBytes: one byte is one token.
 enum class TokenFormat { kBytes, kUint16, kUint32 };
 
-// Read-only memory map of a file; thread-safe. A llm.c header (magic 20240520, version 1 = uint16,
-// or 20251013-style uint32 variants) is recognised, checked against the file's length, and skipped.
+// Read-only memory map of a file, which must not be shortened while it is open; thread-safe. In
+// files of uint16 or uint32 tokens (little-endian), llm.c's header of 256 int32 numbers is
+// recognised by its magic number, checked against the format and the file's length, and skipped:
+// magic 20240520, version 1 for uint16; magic 20240801, version 7 for uint32.
 class TokenSource {
  public:
   // Errors name the path: missing, unreadable, empty, not a whole number of tokens, bad header.
@@ -23,9 +25,10 @@ class TokenSource {
                                                            TokenFormat format);
   virtual ~TokenSource() = default;
   virtual int64_t size() const = 0;
-  // Copies tokens [begin, begin + out.size()); the range must lie inside.
+  // Copies tokens [begin, begin + out.size()); the range must lie inside. Ids beyond int32 become
+  // its maximum, which no vocabulary reaches.
   virtual void Read(int64_t begin, absl::Span<int32_t> out) const = 0;
-  // The largest token id, found by one scan; for checking against the vocabulary.
+  // The largest token id as Read gives it, found by one scan; for checking against the vocabulary.
   virtual int32_t MaxToken() const = 0;
 };
 
