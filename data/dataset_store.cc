@@ -1,0 +1,188 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "data/dataset.h"
+
+namespace longhaul::data {
+namespace {
+
+constexpr uint64_t kIndexFileBytesMax = uint64_t{80} << 20;
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("rename ", from, " to"), to);
+}
+
+// The file of a download: chunks at their places, in any state.
+class PartFile {
+ public:
+  static absl::StatusOr<PartFile> Open(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return ErrnoStatus(errno, "open", path);
+    return PartFile(path, fd);
+  }
+  PartFile(PartFile&& other) noexcept
+      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+  PartFile& operator=(PartFile&&) = delete;
+  ~PartFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  // Whether the chunk is there and is what the index says.
+  bool Holds(const DatasetIndex& index, uint64_t chunk) const {
+    const auto bytes = ReadFileRange(path_, chunk * kChunkBytes, index.ChunkBytes(chunk));
+    return bytes.ok() && Sha256Hex(*bytes) == index.chunk_sha256[chunk];
+  }
+
+  absl::Status Write(uint64_t chunk, absl::string_view bytes) {
+    uint64_t offset = chunk * kChunkBytes;
+    while (!bytes.empty()) {
+      const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoStatus(errno, "write", path_);
+      bytes.remove_prefix(static_cast<size_t>(n));
+      offset += static_cast<uint64_t>(n);
+    }
+    return absl::OkStatus();
+  }
+
+  // Cuts off what a longer file left, then makes everything durable.
+  absl::Status Finish(uint64_t bytes) {
+    if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+      return ErrnoStatus(errno, "truncate", path_);
+    }
+    if (::fsync(fd_) != 0) return ErrnoStatus(errno, "fsync", path_);
+    const int result = ::close(std::exchange(fd_, -1));
+    return result == 0 ? absl::OkStatus() : ErrnoStatus(errno, "close", path_);
+  }
+
+ private:
+  PartFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  std::string path_;
+  int fd_;
+};
+
+absl::Status CheckChunk(const DatasetIndex& index, uint64_t chunk, absl::string_view bytes,
+                        absl::string_view source) {
+  if (bytes.size() != index.ChunkBytes(chunk)) {
+    return absl::DataLossError(absl::StrCat("chunk ", chunk, " from ", source, " has ",
+                                            bytes.size(), " bytes instead of ",
+                                            index.ChunkBytes(chunk)));
+  }
+  if (Sha256Hex(bytes) != index.chunk_sha256[chunk]) {
+    return absl::DataLossError(
+        absl::StrCat("chunk ", chunk, " from ", source, " does not have its hash"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+DatasetStore::DatasetStore(std::string folder) : folder_(std::move(folder)) {}
+
+bool DatasetStore::Has(absl::string_view id) const {
+  return IsSha256Hex(id) && Exists(absl::StrCat(folder_, "/", id, ".json")) && Exists(DataPath(id));
+}
+
+std::string DatasetStore::DataPath(absl::string_view id) const {
+  LH_CHECK(IsSha256Hex(id), "data set id ", id);
+  return absl::StrCat(folder_, "/", id, ".data");
+}
+
+absl::StatusOr<DatasetIndex> DatasetStore::Index(absl::string_view id) const {
+  LH_ASSIGN_OR_RETURN(const SharedIndex index, CachedIndex(id));
+  return *index;
+}
+
+absl::StatusOr<DatasetStore::SharedIndex> DatasetStore::CachedIndex(absl::string_view id) const {
+  if (!IsSha256Hex(id)) {
+    return absl::InvalidArgumentError("a data set's id is 64 hexadecimal digits");
+  }
+  if (!Has(id)) return absl::NotFoundError(absl::StrCat("no data set ", id, " in ", folder_));
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto found = indexes_.find(id); found != indexes_.end()) return found->second;
+  const std::string path = absl::StrCat(folder_, "/", id, ".json");
+  LH_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kIndexFileBytesMax));
+  auto index = DatasetIndex::FromJson(json);
+  if (!index.ok() || index->Id() != id) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: it is not the index of its id"));
+  }
+  auto shared = std::make_shared<const DatasetIndex>(*std::move(index));
+  indexes_.emplace(id, shared);
+  return shared;
+}
+
+absl::Status DatasetStore::Fill(
+    const DatasetIndex& index,
+    absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)> fetch) {
+  LH_RETURN_IF_ERROR(Annotate(index.Validate(), "data set index"));
+  const std::string id = index.Id();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!filling_.insert(id).second) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the data set ", id, " is already being fetched"));
+    }
+  }
+  absl::Cleanup done = [&] {
+    std::lock_guard<std::mutex> lock(mutex_);
+    filling_.erase(id);
+  };
+  if (Has(id)) return absl::OkStatus();
+  return FillAlone(index, id, fetch);
+}
+
+absl::Status DatasetStore::FillAlone(
+    const DatasetIndex& index, const std::string& id,
+    absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)> fetch) {
+  LH_RETURN_IF_ERROR(MakeDirectories(folder_));
+  const std::string part_path = absl::StrCat(folder_, "/", id, ".part");
+  // Complete data without its index: the process ended between the last two steps.
+  if (Exists(DataPath(id))) LH_RETURN_IF_ERROR(Rename(DataPath(id), part_path));
+  LH_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path));
+  for (uint64_t chunk = 0; chunk < index.chunk_sha256.size(); ++chunk) {
+    if (part.Holds(index, chunk)) continue;
+    LH_ASSIGN_OR_RETURN(const std::string bytes, fetch(chunk));
+    LH_RETURN_IF_ERROR(CheckChunk(index, chunk, bytes, "its source"));
+    LH_RETURN_IF_ERROR(part.Write(chunk, bytes));
+  }
+  LH_RETURN_IF_ERROR(part.Finish(index.bytes));
+  LH_RETURN_IF_ERROR(Rename(part_path, DataPath(id)));
+  // Also makes the folder's entries durable.
+  return WriteFileAtomically(absl::StrCat(folder_, "/", id, ".json"), index.ToJson());
+}
+
+absl::StatusOr<std::string> DatasetStore::ReadChunk(absl::string_view id, uint64_t chunk) const {
+  LH_ASSIGN_OR_RETURN(const SharedIndex index, CachedIndex(id));
+  if (chunk >= index->chunk_sha256.size()) {
+    return absl::OutOfRangeError(absl::StrCat("data set ", id, " has ", index->chunk_sha256.size(),
+                                              " chunks, not chunk ", chunk));
+  }
+  const std::string path = DataPath(id);
+  auto bytes = ReadFileRange(path, chunk * kChunkBytes, index->ChunkBytes(chunk));
+  if (absl::IsOutOfRange(bytes.status())) return absl::DataLossError(bytes.status().message());
+  if (!bytes.ok()) return bytes;
+  LH_RETURN_IF_ERROR(CheckChunk(*index, chunk, *bytes, path));
+  return bytes;
+}
+
+}  // namespace longhaul::data
