@@ -27,8 +27,10 @@ class Codec {
 
   // Upper bound of Encode's result for `elements` values, of which there are at most kElementsMax.
   virtual size_t EncodedSizeMax(size_t elements) const = 0;
-  // What the planner assumes.
+  // What the planner assumes: size, and speed on one core of about 3 GHz.
   virtual double ExpectedBytesPerElement() const = 0;
+  virtual double ExpectedEncodeSecondsPerElement() const = 0;
+  virtual double ExpectedDecodeSecondsPerElement() const = 0;
 
   // Writes at most EncodedSizeMax(values.size()) bytes to `out`, which must have that many, and
   // returns how many. Never fails; zero elements are allowed.
