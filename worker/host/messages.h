@@ -29,6 +29,7 @@ struct NodeFacts {
   std::string version;
   std::string numeric_class;
   int threads = 1;
+  int host_cores = 0;  // of the host; 0: unknown
   int64_t memory_bytes = 0;
   double flops_per_second = 0;
   double bytes_per_second = 0;

@@ -1,0 +1,218 @@
+#include "daemon/rpc/convert_coordinator.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "daemon/rpc/protocol.h"
+#include "daemon/rpc/status.h"
+#include "daemon/rpc/wire_check.h"
+
+namespace longhaul::daemon {
+namespace {
+
+constexpr uint64_t kThreadsMax = 65536;
+
+template <typename Message, typename Wire>
+Message StageMessage(const Wire& wire, uint64_t session, WireCheck& check) {
+  Message message;
+  if constexpr (requires { message.session; }) message.session = session;
+  message.run = check.Run(wire.run());
+  message.epoch = FromWire(wire.epoch());
+  message.stage = check.Stage(wire.stage());
+  message.step = check.Step(wire.step());
+  return message;
+}
+
+coordinator::NodeFacts ReadFacts(const v1::Register& wire, WireCheck& check) {
+  coordinator::NodeFacts facts;
+  facts.incarnation = check.Count("incarnation", wire.incarnation(), kCountMax);
+  facts.data_address = check.DialAddress("data_address", wire.data_address());
+  facts.version = check.Text("build_version", wire.build_version(), 64);
+  coordinator::NodeProfile& profile = facts.profile;
+  profile.name = check.Name("node", wire.node());
+  profile.site = check.Name("site", wire.site());
+  profile.host = check.Text("host", wire.host(), 256);
+  const v1::Device& device = wire.device();
+  profile.numeric_class = check.Text("numeric_class", device.numeric_class(), 256);
+  profile.threads = static_cast<int>(check.Count("threads", device.threads(), kThreadsMax));
+  profile.host_cores =
+      static_cast<int>(check.Count("host_cores", device.host_cores(), kThreadsMax));
+  profile.memory_bytes = check.Size("memory_bytes", device.memory_bytes());
+  profile.flops_per_second = check.Measure("flops_per_second", device.flops_per_second());
+  profile.bytes_per_second = check.Measure("bytes_per_second", device.bytes_per_second());
+  if (profile.threads < 1) check.Also(absl::InvalidArgumentError("threads: 0"));
+  return facts;
+}
+
+absl::StatusOr<coordinator::Event> ReadStepReport(const v1::StepReport& wire, uint64_t session) {
+  WireCheck check("StepReport");
+  coordinator::StepReported event;
+  event.session = session;
+  event.report = StageMessage<coordinator::StepReport>(wire, session, check);
+  coordinator::StepReport& report = event.report;
+  report.stages = static_cast<int>(check.Count("stages", wire.stages(), kStagesMax));
+  report.applied = wire.applied();
+  // A diverged run's loss and norm are not finite, and people must see that.
+  report.loss = wire.loss();
+  report.gradient_norm = wire.gradient_norm();
+  report.learning_rate = check.Measure("learning_rate", wire.learning_rate());
+  report.tokens = static_cast<int64_t>(check.Count("tokens", wire.tokens(), kCountMax));
+  report.total_seconds = check.Measure("total_seconds", wire.total_seconds());
+  report.compute_seconds = check.Measure("compute_seconds", wire.compute_seconds());
+  report.wait_seconds = check.Measure("wait_seconds", wire.wait_seconds());
+  report.has_validation = wire.has_validation();
+  report.validation_loss = wire.validation_loss();
+  if (report.stage >= report.stages) check.Also(absl::InvalidArgumentError("stage: not below stages"));
+  if (report.step < 1) check.Also(absl::InvalidArgumentError("step: 0"));
+  LH_RETURN_IF_ERROR(check.status());
+  return event;
+}
+
+absl::StatusOr<coordinator::Event> ReadShardStored(const v1::ShardStored& wire, uint64_t session) {
+  WireCheck check("ShardStored");
+  auto event = StageMessage<coordinator::ShardStored>(wire, session, check);
+  event.shard = check.Shard(wire.shard());
+  LH_RETURN_IF_ERROR(check.status());
+  return event;
+}
+
+// Failures carry a status that must be one.
+template <typename Message, typename Wire>
+absl::StatusOr<coordinator::Event> ReadFailure(absl::string_view name, const Wire& wire,
+                                               uint64_t session) {
+  WireCheck check(name);
+  auto event = StageMessage<Message>(wire, session, check);
+  event.status = absl::Status(ErrorCodeFromWire(wire.code()),
+                              check.Text("message", wire.message()));
+  LH_RETURN_IF_ERROR(check.status());
+  return event;
+}
+
+struct Writer {
+  v1::CoordinatorMessage& wire;
+
+  void operator()(const coordinator::AcceptedMessage& message) {
+    v1::Accepted* out = wire.mutable_accepted();
+    const ProtocolVersions own = OwnProtocol();
+    out->mutable_protocol()->set_oldest(own.oldest);
+    out->mutable_protocol()->set_newest(own.newest);
+    out->set_build_version(own.build);
+    out->set_lease_milliseconds(absl::ToInt64Milliseconds(message.lease));
+    out->set_heartbeat_milliseconds(absl::ToInt64Milliseconds(message.heartbeat_every));
+  }
+  void operator()(const coordinator::RefusedMessage& message) {
+    v1::Refused* out = wire.mutable_refused();
+    out->set_code(message.reason.raw_code());
+    out->set_message(WireText(message.reason.message(), kTextBytesMax));
+    out->set_retry(message.retry);
+  }
+  void operator()(const coordinator::AssignmentMessage& message) {
+    v1::Assignment* out = SetPlace(message, wire.mutable_assignment());
+    out->set_token(message.token);
+    out->set_spec_json(run::ToJson(message.spec));
+    out->set_stage(static_cast<uint32_t>(message.stage));
+    for (const coordinator::AssignedStage& stage : message.stages) {
+      v1::StagePeer* peer = out->add_stages();
+      peer->set_node(stage.node);
+      peer->set_data_address(stage.data_address);
+      peer->set_first_op(static_cast<uint32_t>(stage.range.begin));
+      peer->set_end_op(static_cast<uint32_t>(stage.range.end));
+      peer->set_slots(static_cast<uint32_t>(stage.slots));
+    }
+    out->mutable_link_codecs()->Add(message.link_codecs.begin(), message.link_codecs.end());
+    out->set_numeric_class(message.numeric_class);
+    out->set_start_step(static_cast<uint64_t>(message.start_step));
+    if (message.checkpoint) out->set_checkpoint_json(checkpoint::ToJson(*message.checkpoint));
+  }
+  void operator()(const coordinator::StartMessage& message) {
+    SetPlace(message, wire.mutable_start());
+  }
+  void operator()(const coordinator::StopMessage& message) {
+    SetPlace(message, wire.mutable_stop());
+  }
+  void operator()(const coordinator::AbortMessage& message) {
+    SetPlace(message, wire.mutable_abort())->set_reason(WireText(message.reason, kTextBytesMax));
+  }
+  void operator()(const coordinator::StepAcknowledgedMessage& message) {
+    SetPlace(message, wire.mutable_step_acknowledged())
+        ->set_step(static_cast<uint64_t>(message.step));
+  }
+  void operator()(const coordinator::ReleasedMessage& message) {
+    SetPlace(message, wire.mutable_released());
+  }
+
+  template <typename Message, typename Wire>
+  static Wire* SetPlace(const Message& message, Wire* out) {
+    out->set_run(message.run);
+    ToWire(message.epoch, out->mutable_epoch());
+    return out;
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<coordinator::NodeConnected> RegisterFromWire(const v1::Register& wire,
+                                                            uint64_t session,
+                                                            const std::string& address) {
+  WireCheck check("Register");
+  check.Name("node", wire.node());
+  LH_RETURN_IF_ERROR(check.status());
+  const ProtocolVersions worker = {wire.protocol().oldest(), wire.protocol().newest(),
+                                   WireText(wire.build_version(), 64)};
+  LH_RETURN_IF_ERROR(
+      CheckProtocol(OwnProtocol(), worker, absl::StrCat("worker '", wire.node(), "'")));
+  coordinator::NodeConnected event;
+  event.session = session;
+  event.address = address;
+  event.facts = ReadFacts(wire, check);
+  if (wire.has_attachment()) {
+    event.attachment =
+        StageMessage<coordinator::Attachment>(wire.attachment(), session, check);
+  }
+  LH_RETURN_IF_ERROR(check.status());
+  return event;
+}
+
+absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint64_t session) {
+  switch (wire.message_case()) {
+    case v1::WorkerMessage::kHeartbeat:
+      return coordinator::NodeHeartbeat{session};
+    case v1::WorkerMessage::kReady: {
+      WireCheck check("Ready");
+      coordinator::StageReady event = {session, check.Run(wire.ready().run()),
+                                       FromWire(wire.ready().epoch())};
+      LH_RETURN_IF_ERROR(check.status());
+      return event;
+    }
+    case v1::WorkerMessage::kStepReport:
+      return ReadStepReport(wire.step_report(), session);
+    case v1::WorkerMessage::kShardStored:
+      return ReadShardStored(wire.shard_stored(), session);
+    case v1::WorkerMessage::kShardFailed:
+      return ReadFailure<coordinator::ShardFailed>("ShardFailed", wire.shard_failed(), session);
+    case v1::WorkerMessage::kEnded: {
+      WireCheck check("Ended");
+      auto event = StageMessage<coordinator::StageEnded>(wire.ended(), session, check);
+      LH_RETURN_IF_ERROR(check.status());
+      return event;
+    }
+    case v1::WorkerMessage::kFailed:
+      return ReadFailure<coordinator::StageFailed>("Failed", wire.failed(), session);
+    case v1::WorkerMessage::kRegister:
+      return absl::InvalidArgumentError("Register: must come once, as the stream's first message");
+    case v1::WorkerMessage::MESSAGE_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "the worker sent a message that this build does not know; upgrade the coordinator");
+}
+
+v1::CoordinatorMessage ToWire(const coordinator::WorkerMessage& message) {
+  v1::CoordinatorMessage wire;
+  std::visit(Writer{wire}, message);
+  return wire;
+}
+
+}  // namespace longhaul::daemon
