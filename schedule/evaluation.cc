@@ -1,0 +1,27 @@
+#include <vector>
+
+#include "base/check.h"
+#include "schedule/instruction_kind.h"
+#include "schedule/program.h"
+
+namespace longhaul::schedule {
+
+std::vector<Program> GenerateEvaluation(int stages, int micro_batches) {
+  LH_CHECK(stages >= 1 && micro_batches >= 0, stages, " stages, ", micro_batches, " micro-batches");
+  constexpr InstructionKind kKinds[] = {InstructionKind::kRecvActivation, InstructionKind::kForward,
+                                        InstructionKind::kSendActivation};
+  std::vector<Program> programs;
+  for (int stage = 0; stage < stages; ++stage) {
+    Program program{.stage = stage, .slots = 1, .instructions = {}};
+    for (int m = 0; m < micro_batches; ++m) {
+      for (const InstructionKind kind : kKinds) {
+        if (!EvaluationHas(kind, stage, stages)) continue;
+        program.instructions.push_back({.kind = kind, .stage = stage, .micro_batch = m});
+      }
+    }
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+}  // namespace longhaul::schedule
