@@ -2,8 +2,6 @@
 #ifndef LONGHAUL_SCHEDULE_REPLAY_H_
 #define LONGHAUL_SCHEDULE_REPLAY_H_
 
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,11 +13,13 @@ struct ReplayOptions {
   int steps = 3;  // consecutive steps, so that what crosses a step boundary is checked too
   // Frames of one kind that a sender may have unacknowledged on one link: a send beyond it waits.
   // 0: the slots of the upstream stage's program, as execution uses (LinkWindow).
+  // Once-a-step frames always have a window of 1.
   int window = 0;
+  bool evaluation = false;  // the programs are GenerateEvaluation's, not training programs
 };
 
-// Frames of one kind that may be unconsumed on the link between `stage` and `stage` + 1, either way:
-// the slots of the upstream stage, since each such frame holds one of them. A training send
+// Frames of one kind that may be unconsumed on the link between `stage` and `stage` + 1, either
+// way: the slots of the upstream stage, since each such frame holds one of them. A training send
 // therefore never waits; an evaluation send may.
 int LinkWindow(const std::vector<Program>& programs, int upstream_stage);
 

@@ -1,0 +1,18 @@
+// A second opinion on programs, for tests: runs them on symbols instead of tensors, with the real
+// buffers' reuse, and compares every gradient and verdict with what synchronous training defines.
+#ifndef LONGHAUL_SCHEDULE_SYMBOLIC_RUN_H_
+#define LONGHAUL_SCHEDULE_SYMBOLIC_RUN_H_
+
+#include <vector>
+
+#include "schedule/program.h"
+
+namespace longhaul::schedule {
+
+// Whether `steps` steps of the programs end, leave no frame behind, and apply on every stage
+// exactly the gradients of all micro-batches, in order, after the verdict on all of them.
+bool TrainsCorrectly(const std::vector<Program>& programs, const Shape& shape, int steps);
+
+}  // namespace longhaul::schedule
+
+#endif  // LONGHAUL_SCHEDULE_SYMBOLIC_RUN_H_
