@@ -83,6 +83,8 @@ class Stage {
   virtual absl::Status ApplyAdamW(const AdamWStep& step) = 0;
 
   virtual int64_t memory_bytes() const = 0;
+  // What the stage was created with: for operators and copies on its spans.
+  virtual Backend& backend() = 0;
 };
 
 extern template class Stage<float>;
