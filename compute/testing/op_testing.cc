@@ -1,0 +1,94 @@
+#include "compute/testing/op_testing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/rng.h"
+#include "compute/backend/cpu/cpu_backend.h"
+
+namespace longhaul::compute {
+namespace {
+
+class OtherDevice : public CpuBackend {
+ public:
+  OtherDevice() : CpuBackend(1) {}
+  DeviceKind kind() const override { return DeviceKind::kCuda; }
+};
+
+bool SameBits(const Values& a, const Values& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Backend>> TestBackends() {
+  std::vector<std::unique_ptr<Backend>> backends;
+  backends.push_back(MakeCpuBackend(1));
+  backends.push_back(MakeCpuBackend(3));
+  return backends;
+}
+
+std::unique_ptr<Backend> BackendWithoutKernels() { return std::make_unique<OtherDevice>(); }
+
+double RelativeError(const Values& actual, const Values& expected) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (actual.size() != expected.size()) return kInfinity;
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    difference += (actual[i] - expected[i]) * (actual[i] - expected[i]);
+    norm += expected[i] * expected[i];
+  }
+  constexpr double kNormMin = 1e-3;
+  const double error = std::sqrt(difference) / std::max(std::sqrt(norm), kNormMin);
+  return std::isfinite(error) ? error : kInfinity;
+}
+
+Values TestValues(int64_t count, uint32_t seed) {
+  Values values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint32_t bits = RandomBits(seed, RandomStream::kInitialWeights, 0, 0, i)[0];
+    values[i] = static_cast<double>(bits >> 8) * 0x1p-23 - 1;
+  }
+  return values;
+}
+
+double DotProduct(const Values& a, const Values& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+Values NumericalGradient(absl::FunctionRef<double(const Values&)> f, Values x) {
+  constexpr double kStep = 1e-5;
+  Values gradient(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double at = x[i];
+    x[i] = at + kStep;
+    const double above = f(x);
+    x[i] = at - kStep;
+    const double below = f(x);
+    x[i] = at;
+    gradient[i] = (above - below) / (2 * kStep);
+  }
+  return gradient;
+}
+
+void ExpectThreadsAgree(absl::FunctionRef<std::vector<Values>(Backend&)> run) {
+  const std::vector<Values> expected = run(*MakeCpuBackend(1));
+  for (const int threads : {2, 3, 4}) {
+    const std::unique_ptr<Backend> backend = MakeCpuBackend(threads);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const std::vector<Values> actual = run(*backend);
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < actual.size(); ++i) {
+        EXPECT_TRUE(SameBits(actual[i], expected[i]))
+            << "result " << i << " with " << threads << " threads";
+      }
+    }
+  }
+}
+
+}  // namespace longhaul::compute
