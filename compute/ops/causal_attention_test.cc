@@ -1,0 +1,168 @@
+#include "compute/ops/causal_attention.h"
+
+#include <cmath>
+
+#include "compute/testing/golden.h"
+#include "compute/testing/guarded_buffer.h"
+#include "compute/testing/op_testing.h"
+#include "gmock/gmock.h"
+
+namespace longhaul::compute {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename T>
+class CausalAttentionTest : public ::testing::Test {};
+TYPED_TEST_SUITE(CausalAttentionTest, ElementTypes);
+
+struct Outputs {
+  Values output, lse;
+};
+
+size_t Elements(const CausalAttentionShape& shape) {
+  return static_cast<size_t>(shape.batch * shape.context * shape.width);
+}
+
+template <typename T>
+GuardedBuffer<T> Workspace(Backend& backend, const CausalAttentionShape& shape) {
+  return GuardedBuffer<T>::Poisoned(backend, static_cast<size_t>(CausalAttentionWorkspace(shape)));
+}
+
+template <typename T>
+Outputs Forward(Backend& backend, const CausalAttentionShape& shape, const Values& qkv) {
+  GuardedBuffer<T> input(backend, qkv);
+  auto workspace = Workspace<T>(backend, shape);
+  auto output = GuardedBuffer<T>::Poisoned(backend, Elements(shape));
+  auto lse = GuardedBuffer<T>::Poisoned(
+      backend, static_cast<size_t>(shape.batch * shape.heads * shape.context));
+  EXPECT_TRUE(CausalAttentionForward<T>(backend, shape, input.span(), output.span(), lse.span(),
+                                        workspace.span())
+                  .ok());
+  workspace.Read();
+  return {output.Read(), lse.Read()};
+}
+
+template <typename T>
+Values Backward(Backend& backend, const CausalAttentionShape& shape, const Values& qkv,
+                const Values& output_gradient) {
+  const Outputs forward = Forward<T>(backend, shape, qkv);
+  GuardedBuffer<T> input(backend, qkv), output(backend, forward.output), lse(backend, forward.lse),
+      gradient(backend, output_gradient);
+  auto workspace = Workspace<T>(backend, shape);
+  auto qkv_gradient = GuardedBuffer<T>::Poisoned(backend, qkv.size());
+  EXPECT_TRUE(CausalAttentionBackward<T>(backend, shape, input.span(), output.span(), lse.span(),
+                                         gradient.span(), qkv_gradient.span(), workspace.span())
+                  .ok());
+  workspace.Read();
+  return qkv_gradient.Read();
+}
+
+TYPED_TEST(CausalAttentionTest, Golden) {
+  for (const auto& backend : TestBackends()) {
+    for (const GoldenCase& golden : LoadGolden("causal_attention")) {
+      SCOPED_TRACE(golden.name);
+      const CausalAttentionShape shape{golden.size("batch"), golden.size("context"),
+                                       golden.size("heads"), golden.size("width")};
+      const Outputs outputs = Forward<TypeParam>(*backend, shape, golden.tensor("qkv"));
+      EXPECT_LE(RelativeError(outputs.output, golden.tensor("output")),
+                kGoldenTolerance<TypeParam>);
+      EXPECT_LE(RelativeError(outputs.lse, golden.tensor("lse")), kGoldenTolerance<TypeParam>);
+      EXPECT_LE(RelativeError(Backward<TypeParam>(*backend, shape, golden.tensor("qkv"),
+                                                  golden.tensor("output_gradient")),
+                              golden.tensor("qkv_gradient")),
+                kGoldenTolerance<TypeParam>);
+    }
+  }
+}
+
+TEST(CausalAttentionTest, GradientIsFiniteDifference) {
+  const auto backend = MakeCpuBackend(1);
+  for (const CausalAttentionShape& shape :
+       {CausalAttentionShape{2, 5, 2, 6}, CausalAttentionShape{1, 66, 1, 2}}) {
+    const Values qkv = TestValues(static_cast<int64_t>(3 * Elements(shape)), 1);
+    const Values weights = TestValues(static_cast<int64_t>(Elements(shape)), 2);
+    const Values numerical = NumericalGradient(
+        [&](const Values& x) {
+          return DotProduct(Forward<double>(*backend, shape, x).output, weights);
+        },
+        qkv);
+    EXPECT_LE(RelativeError(Backward<double>(*backend, shape, qkv, weights), numerical),
+              kDifferenceTolerance);
+  }
+}
+
+// The first query sees one key, so its output is that key's value whatever the scores.
+TYPED_TEST(CausalAttentionTest, FirstRowIsFirstValue) {
+  const auto backend = MakeCpuBackend(1);
+  const CausalAttentionShape shape{.batch = 1, .context = 2, .heads = 1, .width = 1};
+  const Outputs outputs = Forward<TypeParam>(*backend, shape, {100, 100, 7, 0, 100, 9});
+  EXPECT_EQ(outputs.output, (Values{7, 8}));
+  EXPECT_NEAR(outputs.lse[0], 1e4, 1e-9);
+}
+
+// Later tokens do not reach earlier outputs: not by a bit.
+TYPED_TEST(CausalAttentionTest, IsCausal) {
+  const auto backend = MakeCpuBackend(1);
+  const CausalAttentionShape shape{.batch = 1, .context = 130, .heads = 2, .width = 6};
+  Values qkv = TestValues(static_cast<int64_t>(3 * Elements(shape)), 1);
+  const Values before = Forward<TypeParam>(*backend, shape, qkv).output;
+  const size_t changed_row = 70;
+  for (size_t i = changed_row * 18; i < qkv.size(); ++i) qkv[i] = -qkv[i];
+  const Values after = Forward<TypeParam>(*backend, shape, qkv).output;
+  for (size_t i = 0; i < changed_row * 6; ++i) ASSERT_EQ(before[i], after[i]) << i;
+  EXPECT_NE(before, after);
+}
+
+TYPED_TEST(CausalAttentionTest, ThreadsDoNotMatter) {
+  // The second has more heads than workspace regions.
+  for (const CausalAttentionShape& shape :
+       {CausalAttentionShape{3, 67, 3, 15}, CausalAttentionShape{9, 7, 8, 16},
+        CausalAttentionShape{1, 150, 5, 40}}) {
+    const Values qkv = TestValues(static_cast<int64_t>(3 * Elements(shape)), 1);
+    const Values gradient = TestValues(static_cast<int64_t>(Elements(shape)), 2);
+    ExpectThreadsAgree([&](Backend& backend) {
+      const Outputs outputs = Forward<TypeParam>(backend, shape, qkv);
+      return std::vector<Values>{outputs.output, outputs.lse,
+                                 Backward<TypeParam>(backend, shape, qkv, gradient)};
+    });
+  }
+}
+
+TEST(CausalAttentionTest, WorkspaceIsBounded) {
+  const CausalAttentionShape small{.batch = 1, .context = 64, .heads = 1, .width = 64};
+  const CausalAttentionShape large{.batch = 64, .context = 1024, .heads = 16, .width = 1024};
+  EXPECT_LE(CausalAttentionWorkspace(small), 2 * 64 * 64);
+  EXPECT_LE(CausalAttentionWorkspace(large), int64_t{64} * 2 * 64 * 1024);
+}
+
+TEST(CausalAttentionTest, RefusesWrongShapes) {
+  const auto backend = MakeCpuBackend(1);
+  float qkv[18] = {}, output[6] = {}, lse[4] = {}, workspace[64] = {};
+  const auto run = [&](const CausalAttentionShape& shape, absl::Span<float> space) {
+    return CausalAttentionForward<float>(*backend, shape, qkv, absl::MakeSpan(output),
+                                         absl::MakeSpan(lse), space);
+  };
+  EXPECT_TRUE(run({1, 2, 2, 3}, absl::MakeSpan(workspace)).code() ==
+              absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(run({1, 2, 2, 3}, absl::MakeSpan(workspace)).message()),
+              HasSubstr("2 heads do not divide the width 3"));
+  EXPECT_EQ(run({1, 3, 1, 2}, absl::MakeSpan(workspace)).code(),
+            absl::StatusCode::kInvalidArgument);  // lse of 3
+  EXPECT_EQ(run({2, 1, 2, 2}, absl::MakeSpan(workspace)).code(),
+            absl::StatusCode::kInvalidArgument);  // output of 4
+  EXPECT_EQ(run({0, 2, 1, 3}, absl::MakeSpan(workspace)).code(),
+            absl::StatusCode::kInvalidArgument);
+  float short_lse[2] = {};
+  const CausalAttentionShape right{1, 2, 1, 3};
+  EXPECT_TRUE(CausalAttentionForward<float>(*backend, right, qkv, absl::MakeSpan(output),
+                                            absl::MakeSpan(short_lse), absl::MakeSpan(workspace))
+                  .ok());
+  const absl::Status status =
+      CausalAttentionForward<float>(*backend, right, qkv, absl::MakeSpan(output),
+                                    absl::MakeSpan(short_lse), absl::MakeSpan(workspace, 3));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("workspace has 3 elements"));
+}
+
+}  // namespace
+}  // namespace longhaul::compute
