@@ -10,7 +10,7 @@ namespace longhaul::model {
 namespace {
 
 constexpr int64_t kAbsent = BufferPlan::kAbsent;
-constexpr int64_t kAttentionTileRows = 64;
+constexpr int64_t kAttentionRegionsMax = 64;
 
 bool BackwardReadsInput(OpKind kind) {
   switch (kind) {
@@ -196,8 +196,9 @@ int64_t StatisticsElements(const Graph& graph, const Op& op, int64_t micro_batch
 
 int64_t WorkspaceElements(const Graph& graph, const Op& op, int64_t micro_batch) {
   if (op.kind != OpKind::kCausalAttention) return 0;
-  // For each sequence and head: a tile of scores, and one of their gradients.
-  return 2 * kAttentionTileRows * op.heads * micro_batch * graph.context;
+  // For each region that heads share: a block of scores, and one of their gradients.
+  const int64_t regions = std::min(kAttentionRegionsMax, micro_batch * op.heads);
+  return 2 * regions * std::min(kAttentionBlockRows, graph.context) * graph.context;
 }
 
 BufferPlan PlanBuffers(const Graph& graph, OpRange range, int64_t micro_batch) {

@@ -1,5 +1,7 @@
 #include "model/cost.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "model/buffer_plan.h"
 #include "model/limits.h"
@@ -21,13 +23,23 @@ Cost LinearFlops(double rows, double in, double out) {
   return {product, 2 * product, 0};
 }
 
-// Forward: Q K^T and P V. Backward: Q K^T again, and the gradients of P, V, Q and K. A row attends
-// to (context + 1) / 2 positions on average.
+// Multiplied pairs of query and key, of one sequence: a block of queries meets the keys up to the
+// block's end.
+double AttendedPairs(int64_t context) {
+  double pairs = 0;
+  for (int64_t begin = 0; begin < context; begin += kAttentionBlockRows) {
+    const int64_t end = std::min(context, begin + kAttentionBlockRows);
+    pairs += static_cast<double>(end - begin) * static_cast<double>(end);
+  }
+  return pairs;
+}
+
+// Forward: Q K^T and P V. Backward: Q K^T again, and the gradients of P, V, Q and K.
 Cost AttentionFlops(const Graph& graph, const Op& op, double rows) {
   const double width = static_cast<double>(graph.edges[op.output].width);
-  const double positions = (static_cast<double>(graph.context) + 1) / 2;
-  const double product = 2 * rows * positions * width;
-  const double scores = rows * positions * static_cast<double>(op.heads);
+  const double context = static_cast<double>(graph.context);
+  const double product = 2 * rows / context * AttendedPairs(graph.context) * width;
+  const double scores = rows * (context + 1) / 2 * static_cast<double>(op.heads);
   return {2 * product + scores * kSoftmaxForward, 5 * product + scores * kSoftmaxBackward, 0};
 }
 

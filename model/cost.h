@@ -9,7 +9,7 @@
 namespace longhaul::model {
 
 // For one micro-batch. Linear: 2 * rows * in * out forward, twice that backward. Attention: the
-// causal half of its products. The rest by elements.
+// products that the kernel executes, about the causal half. The rest by elements.
 struct Cost {
   double forward_flops = 0;
   double backward_flops = 0;

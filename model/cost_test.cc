@@ -37,6 +37,16 @@ TEST(CostTest, LinearCountsTwoOperationsForEachProduct) {
   EXPECT_DOUBLE_EQ(cost.backward_flops, 2 * cost.forward_flops);
 }
 
+// 1024 queries in 16 blocks of 64: block b multiplies with 64 (b + 1) keys.
+TEST(CostTest, AttentionCountsTheBlocksThatAreExecuted) {
+  const Graph graph = Gpt2Small();
+  const double pairs = 64.0 * 64 * (16 * 17 / 2), scores = 12.0 * 1024 * 1025 / 2;
+  const Cost cost = OpCost(graph, OpNamed(graph, "h.0.attn"), 3);
+  EXPECT_GE(cost.forward_flops, 3 * 2 * 2 * pairs * 768);
+  EXPECT_LE(cost.forward_flops, 3 * (2 * 2 * pairs * 768 + 20 * scores));
+  EXPECT_GE(cost.backward_flops, 2.5 * 3 * 2 * 2 * pairs * 768);
+}
+
 // Kaplan et al. 2020, table 1: forward is 2 N + 2 n_layer n_ctx d_attn operations a token, N
 // without embeddings; the causal half and the head are counted here beside it.
 TEST(CostTest, WholeModelAgreesWithThePublishedEstimate) {
