@@ -58,11 +58,12 @@ class Stage {
   // output: not on the last.
   virtual absl::Span<T> input(int slot) = 0;
   virtual absl::Span<const T> output(int slot) const = 0;
-  // Shared by all slots: gradient of the output, to be filled before Backward; gradient of the
-  // input, valid until the next Forward or Backward.
+  // Shared by all slots: gradient of the output, to be filled before Backward (a Forward in between
+  // leaves it alone); gradient of the input, valid until the next Forward or Backward.
   virtual absl::Span<T> output_gradient() = 0;
   virtual absl::Span<const T> input_gradient() const = 0;
-  // Last stage: logits [rows, vocab] of the latest Forward; valid until the next Forward or Backward.
+  // Last stage: logits [rows, vocab] of the latest Forward; valid until the next Forward or
+  // Backward.
   virtual absl::Span<const T> logits() const = 0;
 
   // tokens (first stage) and targets (last stage) have micro_batch * context entries, else empty;
@@ -70,7 +71,7 @@ class Stage {
   // loss_sum is null.
   virtual absl::Status Forward(int slot, absl::Span<const int32_t> tokens,
                                absl::Span<const int32_t> targets, double* loss_sum) = 0;
-  // Adds to the accumulators.
+  // Adds to the accumulators. Once for each Forward: the slot's activations are used up.
   virtual absl::Status Backward(int slot) = 0;
   virtual absl::Status ZeroGradients() = 0;
 

@@ -1,0 +1,176 @@
+#include "compute/stage/op_call.h"
+
+#include "absl/status/status.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compute/ops/add.h"
+#include "compute/ops/causal_attention.h"
+#include "compute/ops/embedding.h"
+#include "compute/ops/gelu.h"
+#include "compute/ops/layer_norm.h"
+#include "compute/ops/linear.h"
+#include "compute/ops/softmax_cross_entropy.h"
+
+namespace longhaul::compute {
+namespace {
+
+using model::OpKind;
+
+template <typename T>
+int64_t Columns(const OpCall<T>& call, absl::Span<T> matrix) {
+  return static_cast<int64_t>(matrix.size()) / call.rows();
+}
+
+template <typename T>
+struct EmbeddingCalls {
+  static EmbeddingShape Shape(const OpCall<T>& call) {
+    const int64_t width = static_cast<int64_t>(call.parameters[0].size()) / call.vocab;
+    return {call.rows(), call.context, call.vocab, width};
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return EmbeddingForward<T>(backend, Shape(call), call.integers, call.parameters[0],
+                               call.parameters[1], call.output);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return EmbeddingBackward<T>(backend, Shape(call), call.integers, call.output_gradient,
+                                call.parameter_gradients[0], call.parameter_gradients[1]);
+  }
+};
+
+template <typename T>
+struct LayerNormCalls {
+  static LayerNormShape Shape(const OpCall<T>& call) {
+    return {call.rows(), Columns(call, call.inputs[0]), call.op->epsilon};
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return LayerNormForward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
+                               call.parameters[1], call.output, call.statistics);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return LayerNormBackward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
+                                call.statistics, call.output_gradient, call.input_gradients[0],
+                                call.parameter_gradients[0], call.parameter_gradients[1]);
+  }
+};
+
+template <typename T>
+struct LinearCalls {
+  static LinearShape Shape(const OpCall<T>& call) {
+    return {call.rows(), Columns(call, call.inputs[0]), Columns(call, call.output)};
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return LinearForward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
+                            call.parameters[1], call.output);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return LinearBackward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
+                             call.output_gradient, call.input_gradients[0],
+                             call.parameter_gradients[0], call.parameter_gradients[1]);
+  }
+};
+
+template <typename T>
+struct GeluCalls {
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return GeluForward<T>(backend, call.inputs[0], call.output);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return GeluBackward<T>(backend, call.inputs[0], call.output_gradient, call.input_gradients[0]);
+  }
+};
+
+template <typename T>
+struct CausalAttentionCalls {
+  static CausalAttentionShape Shape(const OpCall<T>& call) {
+    return {call.batch, call.context, call.op->heads, Columns(call, call.output)};
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return CausalAttentionForward<T>(backend, Shape(call), call.inputs[0], call.output,
+                                     call.statistics, call.workspace);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return CausalAttentionBackward<T>(backend, Shape(call), call.inputs[0], call.output,
+                                      call.statistics, call.output_gradient,
+                                      call.input_gradients[0], call.workspace);
+  }
+};
+
+template <typename T>
+struct AddCalls {
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return Add<T>(backend, call.inputs[0], call.inputs[1], call.output);
+  }
+  // The output's gradient is each input's contribution as it is; the stage passes it on.
+  static absl::Status Backward(Backend&, const OpCall<T>&) { return absl::OkStatus(); }
+};
+
+template <typename T>
+struct LossCalls {
+  static SoftmaxCrossEntropyShape Shape(const OpCall<T>& call) { return {call.rows(), call.vocab}; }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    if (call.loss_sum == nullptr) return absl::OkStatus();
+    return SoftmaxCrossEntropyForward<T>(backend, Shape(call), call.inputs[0], call.integers,
+                                         call.loss_sum);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return SoftmaxCrossEntropyBackward<T>(backend, Shape(call), call.inputs[0], call.integers,
+                                          call.input_gradients[0]);
+  }
+};
+
+template <typename T>
+struct OpTableRow {
+  OpKind kind;
+  absl::Status (*forward)(Backend&, const OpCall<T>&);
+  absl::Status (*backward)(Backend&, const OpCall<T>&);
+};
+
+template <typename T, typename Calls>
+constexpr OpTableRow<T> Row(OpKind kind) {
+  return {kind, &Calls::Forward, &Calls::Backward};
+}
+
+// A new operator is a struct above and one line here.
+template <typename T>
+const OpTableRow<T>& RowOf(OpKind kind) {
+  static constexpr OpTableRow<T> kTable[] = {
+      Row<T, EmbeddingCalls<T>>(OpKind::kEmbedding),
+      Row<T, LayerNormCalls<T>>(OpKind::kLayerNorm),
+      Row<T, LinearCalls<T>>(OpKind::kLinear),
+      Row<T, GeluCalls<T>>(OpKind::kGelu),
+      Row<T, CausalAttentionCalls<T>>(OpKind::kCausalAttention),
+      Row<T, AddCalls<T>>(OpKind::kAdd),
+      Row<T, LossCalls<T>>(OpKind::kSoftmaxCrossEntropy),
+  };
+  for (const OpTableRow<T>& row : kTable) {
+    if (row.kind == kind) return row;
+  }
+  LH_CHECK(false, "operator kind ", static_cast<int>(kind));
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status ForwardOp(Backend& backend, const OpCall<T>& call) {
+  return Annotate(RowOf<T>(call.op->kind).forward(backend, call), call.op->name);
+}
+
+template <typename T>
+absl::Status BackwardOp(Backend& backend, const OpCall<T>& call) {
+  const absl::Status status = RowOf<T>(call.op->kind).backward(backend, call);
+  if (status.ok()) return status;
+  return Annotate(status, absl::StrCat("backward of ", call.op->name));
+}
+
+int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micro_batch) {
+  if (op.kind != OpKind::kCausalAttention) return 0;
+  return CausalAttentionWorkspace(
+      {micro_batch, graph.context, op.heads, graph.edges[op.output].width});
+}
+
+template absl::Status ForwardOp(Backend&, const OpCall<float>&);
+template absl::Status ForwardOp(Backend&, const OpCall<double>&);
+template absl::Status BackwardOp(Backend&, const OpCall<float>&);
+template absl::Status BackwardOp(Backend&, const OpCall<double>&);
+
+}  // namespace longhaul::compute

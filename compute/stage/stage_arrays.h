@@ -1,0 +1,78 @@
+// All device memory of a stage and the map from graph to addresses.
+#ifndef LONGHAUL_COMPUTE_STAGE_STAGE_ARRAYS_H_
+#define LONGHAUL_COMPUTE_STAGE_STAGE_ARRAYS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compute/backend/backend.h"
+#include "compute/stage/device_array.h"
+#include "compute/stage/op_call.h"
+#include "compute/stage/stage.h"
+#include "model/buffer_plan.h"
+#include "model/graph.h"
+
+namespace longhaul::compute {
+
+// Owns every allocation of a stage, made once. Spans stay valid while it lives.
+template <typename T>
+class StageArrays {
+ public:
+  // `graph` and `backend` must outlive it. InvalidArgument if the options do not describe a stage
+  // of the graph; ResourceExhausted if it does not fit.
+  static absl::StatusOr<StageArrays> Allocate(const model::Graph& graph,
+                                              const StageOptions& options, Backend& backend);
+
+  absl::Span<StageParameter<T>> parameters() { return absl::MakeSpan(parameters_); }
+  absl::Span<StageGradient<T>> gradients() { return absl::MakeSpan(gradients_); }
+  // Accumulators of parameters()[i], as positions in gradients(), in operator order.
+  const std::vector<int>& uses(int i) const { return uses_[i]; }
+  DeviceArray<T>& gradient_array() { return gradient_array_; }
+
+  // Value of an edge for a slot, wherever the plan put it.
+  absl::Span<T> Value(int edge, int slot) const;
+  // Gradient of an edge; the logits' shares the memory of their value.
+  absl::Span<T> Gradient(int edge, int slot) const;
+  // Part of scratch with the size of an edge.
+  absl::Span<T> Scratch(int64_t offset, int edge) const;
+  // Token ids; only on a stage with the embedding. Targets; only with the loss.
+  absl::Span<int32_t> Tokens(int slot) const;
+  absl::Span<int32_t> Targets(int slot) const;
+
+  // The calls of the operator at `position`; loss_sum is the caller's.
+  OpCall<T> ForwardCall(int position, int slot) const;
+  OpCall<T> BackwardCall(int position, int slot) const;
+
+  const model::BufferPlan& plan() const { return plan_; }
+  int64_t bytes() const;
+
+ private:
+  StageArrays(const model::Graph& graph, const StageOptions& options)
+      : graph_(&graph), options_(options) {}
+  absl::Status AllocateArrays(Backend& backend);
+  void PlaceParameters();
+  int64_t rows() const { return options_.micro_batch * graph_->context; }
+  int64_t Elements(int edge) const { return rows() * graph_->edges[edge].width; }
+  absl::Span<T> Statistics(int position, int slot) const;
+  absl::Span<T> Workspace(int64_t offset, int position) const;
+
+  const model::Graph* graph_;
+  StageOptions options_;
+  model::BufferPlan plan_;
+  std::vector<StageParameter<T>> parameters_;
+  std::vector<StageGradient<T>> gradients_;
+  std::vector<std::vector<int>> uses_;   // by position in parameters_
+  std::vector<int> parameter_position_;  // by parameter of the graph: position in parameters_
+  std::vector<int> first_gradient_;      // by operator of the graph: position in gradients_
+  DeviceArray<T> weights_, first_moments_, second_moments_, gradient_array_, slots_, scratch_;
+  DeviceArray<int32_t> integers_;
+};
+
+extern template class StageArrays<float>;
+extern template class StageArrays<double>;
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_STAGE_STAGE_ARRAYS_H_
