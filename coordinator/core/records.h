@@ -78,7 +78,7 @@ struct PlanWaiter {
   uint64_t request = 0;
   bool is_start = false;  // else a resume
   RunState state_before = RunState::kPending;
-  std::string reason_before;
+  std::string reason_before = "";
   int stages_before = 0;
 };
 
@@ -115,7 +115,7 @@ struct RunRecord {
 
   // --- the newest interruption ---
   absl::Time interrupted_at = absl::InfinitePast();
-  bool lost_node_named = false;  // its reason names a lost node
+  std::string blamed_node;  // that its reason names; empty: none
 };
 
 // "pending", "running", ...

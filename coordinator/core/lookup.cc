@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "coordinator/core/turn.h"
+
+namespace longhaul::coordinator {
+
+NodeRecord* FindNode(State& state, const std::string& name) {
+  const auto found = state.nodes.find(name);
+  return found == state.nodes.end() ? nullptr : &found->second;
+}
+
+NodeRecord* FindSession(State& state, uint64_t session) {
+  if (session == 0) return nullptr;
+  for (auto& [name, node] : state.nodes) {
+    if (node.session == session) return &node;
+  }
+  return nullptr;
+}
+
+RunRecord* FindRun(State& state, const std::string& name) {
+  const auto found = state.runs.find(name);
+  return found == state.runs.end() ? nullptr : &found->second;
+}
+
+std::vector<RunRecord*> RunsInOrder(State& state) {
+  std::vector<RunRecord*> runs;
+  for (auto& [name, run] : state.runs) runs.push_back(&run);
+  std::sort(runs.begin(), runs.end(),
+            [](const RunRecord* a, const RunRecord* b) { return a->sequence < b->sequence; });
+  return runs;
+}
+
+bool IsActive(const RunRecord& run) {
+  switch (run.phase) {
+    case RunPhase::kPreparing:
+    case RunPhase::kTraining:
+    case RunPhase::kEnding:
+    case RunPhase::kAdopting:
+      return true;
+    case RunPhase::kIdle:
+    case RunPhase::kWaiting:
+    case RunPhase::kPlanning:
+      return false;
+  }
+  LH_CHECK(false, "run phase ", static_cast<int>(run.phase));
+}
+
+Place FindPlace(State& state, const std::string& node) {
+  for (auto& [name, run] : state.runs) {
+    if (!IsActive(run)) continue;
+    for (int stage = 0; stage < StageCount(run); ++stage) {
+      if (run.plan->stages[static_cast<size_t>(stage)].node == node) return {&run, stage};
+    }
+  }
+  return {};
+}
+
+Place FindPlace(State& state, uint64_t session, const std::string& run, const Epoch& epoch) {
+  const NodeRecord* node = FindSession(state, session);
+  if (node == nullptr) return {};
+  const Place place = FindPlace(state, node->facts.profile.name);
+  if (place.run == nullptr || place.run->spec.name != run || place.run->epoch != epoch) return {};
+  return place;
+}
+
+uint64_t SessionOf(const State& state, const RunRecord& run, int stage) {
+  const auto found = state.nodes.find(run.plan->stages[static_cast<size_t>(stage)].node);
+  return found == state.nodes.end() ? 0 : found->second.session;
+}
+
+int StageCount(const RunRecord& run) {
+  return run.plan.has_value() ? static_cast<int>(run.plan->stages.size()) : 0;
+}
+
+bool HasDrainingNode(const State& state, const RunRecord& run) {
+  for (int stage = 0; stage < StageCount(run); ++stage) {
+    const auto node = state.nodes.find(run.plan->stages[static_cast<size_t>(stage)].node);
+    if (node != state.nodes.end() && node->second.state == NodeState::kDraining) return true;
+  }
+  return false;
+}
+
+int64_t CompletedStep(const RunRecord& run) {
+  int64_t completed = std::numeric_limits<int64_t>::max();
+  for (const StageProgress& progress : run.progress) completed = std::min(completed, progress.step);
+  return run.progress.empty() ? run.start_step : std::max(run.start_step, completed);
+}
+
+std::string NameStage(const RunRecord& run, int stage) {
+  return absl::StrCat("node ", run.plan->stages[static_cast<size_t>(stage)].node, " (stage ", stage,
+                      ")");
+}
+
+std::string ResumeHint(const RunRecord& run) {
+  return absl::StrCat("; resume with: longhaul run resume ", run.spec.name);
+}
+
+std::vector<const NodeRecord*> UsableNodes(State& state, bool busy_too) {
+  std::vector<const NodeRecord*> nodes;
+  for (const auto& [name, node] : state.nodes) {
+    if (node.state != NodeState::kConnected || node.session == 0) continue;
+    if (!busy_too && FindPlace(state, name).run != nullptr) continue;
+    nodes.push_back(&node);
+  }
+  return nodes;
+}
+
+void ChangeRun(Turn& turn, RunRecord& run, RunState state, RunPhase phase, std::string reason) {
+  const bool state_changed = run.state != state;
+  const bool reason_changed = run.reason != reason;
+  run.state = state;
+  run.phase = phase;
+  run.reason = std::move(reason);
+  if (!IsActive(run)) run.phase_deadline = absl::InfiniteFuture();
+  if (!state_changed && !reason_changed) return;
+  turn.Do(PersistRun{run.spec.name});
+  turn.Do(
+      Explain{absl::StrCat("run ", run.spec.name, " is ", RunStateName(state), ": ", run.reason),
+              state == RunState::kInterrupted || state == RunState::kFailed});
+}
+
+}  // namespace longhaul::coordinator

@@ -1,0 +1,133 @@
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/core/turn.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+absl::Status NoWorker() {
+  return absl::FailedPreconditionError(
+      "no worker is connected; start one with: longhauld worker --config FILE, or a local cluster "
+      "with: longhaul up");
+}
+
+absl::Status NoSuchRun(const State& state, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [run, record] : state.runs) names.push_back(run);
+  return absl::NotFoundError(absl::StrCat(
+      "there is no run ", name,
+      names.empty() ? "; none was started yet" : "; there are: " + absl::StrJoin(names, ", ")));
+}
+
+// A stop before any stage trains: nothing is lost by leaving at once.
+void StopAtOnce(Turn& turn, RunRecord& run) {
+  if (run.waiter.has_value()) {
+    turn.Refuse(run.waiter->request,
+                absl::AbortedError(
+                    absl::StrCat("run ", run.spec.name, " was stopped before it was planned")));
+    run.waiter.reset();
+  }
+  run.draining = false;
+  const bool was_preparing = IsActive(run);
+  std::vector<uint64_t> sessions;
+  for (int stage = 0; was_preparing && stage < StageCount(run); ++stage) {
+    sessions.push_back(SessionOf(turn.state, run, stage));
+  }
+  ChangeRun(turn, run, RunState::kStopped, RunPhase::kIdle,
+            absl::StrCat("stopped as asked before it trained", ResumeHint(run)));
+  for (const uint64_t session : sessions) {
+    if (session == 0) continue;
+    turn.Do(AbortStage{session, run.spec.name, run.epoch, "the run was stopped"});
+  }
+}
+
+}  // namespace
+
+void OnStartRun(Turn& turn, const StartRun& event) {
+  const std::string& name = event.spec.name;
+  if (const RunRecord* known = FindRun(turn.state, name); known != nullptr) {
+    turn.Refuse(event.request, absl::AlreadyExistsError(absl::StrCat(
+                                   "run ", name, " exists and is ", RunStateName(known->state),
+                                   "; choose another name, or see: longhaul run show ", name)));
+    return;
+  }
+  if (absl::Status valid = ValidateName("run name", name); !valid.ok()) {
+    turn.Refuse(event.request, std::move(valid));
+    return;
+  }
+  if (UsableNodes(turn.state, true).empty()) {
+    turn.Refuse(event.request, NoWorker());
+    return;
+  }
+  RunRecord& run = turn.state.runs[name];
+  run.spec = event.spec;
+  run.sequence = turn.state.next_run_sequence++;
+  run.waiter = PlanWaiter{.request = event.request, .is_start = true};
+  BeginPlanning(turn, run);
+}
+
+void OnStopRun(Turn& turn, const StopRun& event) {
+  RunRecord* run = FindRun(turn.state, event.run);
+  if (run == nullptr) {
+    turn.Refuse(event.request, NoSuchRun(turn.state, event.run));
+    return;
+  }
+  const std::string name = absl::StrCat("run ", event.run);
+  switch (run->phase) {
+    case RunPhase::kIdle:
+      turn.Answer(event.request, absl::StrCat(name, " is ", RunStateName(run->state), " already"));
+      return;
+    case RunPhase::kWaiting:
+    case RunPhase::kPlanning:
+    case RunPhase::kPreparing:
+      StopAtOnce(turn, *run);
+      turn.Answer(event.request, absl::StrCat(name, " is stopped"));
+      return;
+    case RunPhase::kTraining:
+      run->stop_requested = true;
+      BeginEnding(turn, *run, "stops after the current step, as asked");
+      break;
+    case RunPhase::kEnding:
+    case RunPhase::kAdopting:
+      if (!run->stop_requested) {
+        run->stop_requested = true;
+        turn.Do(PersistRun{event.run});
+      }
+      if (run->phase == RunPhase::kEnding) SendStop(turn, *run);
+      break;
+  }
+  turn.Answer(event.request, absl::StrCat(name, " stops after the current step"));
+}
+
+void OnResumeRun(Turn& turn, const ResumeRun& event) {
+  RunRecord* run = FindRun(turn.state, event.run);
+  if (run == nullptr) {
+    turn.Refuse(event.request, NoSuchRun(turn.state, event.run));
+    return;
+  }
+  if (run->phase != RunPhase::kIdle || run->state == RunState::kDone) {
+    turn.Refuse(event.request, absl::FailedPreconditionError(
+                                   absl::StrCat("run ", event.run, " is ", RunStateName(run->state),
+                                                "; there is nothing to resume")));
+    return;
+  }
+  if (event.stages < 0) {
+    turn.Refuse(event.request, absl::InvalidArgumentError(
+                                   absl::StrCat("stages must be positive, got ", event.stages)));
+    return;
+  }
+  if (UsableNodes(turn.state, true).empty()) {
+    turn.Refuse(event.request, NoWorker());
+    return;
+  }
+  run->waiter = PlanWaiter{event.request, false, run->state, run->reason, run->stages_requested};
+  if (event.stages > 0) run->stages_requested = event.stages;
+  run->state = RunState::kPending;
+  run->reason = "is planned anew";
+  BeginPlanning(turn, *run);
+}
+
+}  // namespace longhaul::coordinator

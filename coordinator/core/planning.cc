@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "coordinator/core/turn.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+std::vector<std::string> Signature(const std::vector<const NodeRecord*>& nodes) {
+  std::vector<std::string> signature;
+  for (const NodeRecord* node : nodes) {
+    signature.push_back(absl::StrCat(node->facts.profile.name, "/", node->facts.incarnation));
+  }
+  return signature;
+}
+
+void RequestPlanWith(Turn& turn, RunRecord& run, const std::vector<const NodeRecord*>& nodes) {
+  const Epoch newest = std::max(run.epoch, run.planning_epoch);
+  run.planning_epoch = {std::max(newest.term, turn.state.options.term), newest.number + 1};
+  run.phase = RunPhase::kPlanning;
+  PlanRequest request;
+  request.spec = run.spec;
+  for (const NodeRecord* node : nodes) request.nodes.push_back(node->facts.profile);
+  request.links = turn.state.options.links;
+  request.stages =
+      run.stages_requested != 0 ? run.stages_requested : static_cast<int>(run.spec.stages);
+  request.numeric_class = run.numeric_class;
+  turn.Do(RequestPlan{run.spec.name, run.planning_epoch, std::move(request)});
+}
+
+// Would the run fit if busy nodes were free?
+void PlanAhead(Turn& turn, RunRecord& run) {
+  run.planning_ahead = true;
+  RequestPlanWith(turn, run, UsableNodes(turn.state, true));
+}
+
+// Every node of the plan is still free, and in it once.
+bool IsUsable(Turn& turn, const Plan& plan) {
+  std::set<std::string> free;
+  for (const NodeRecord* node : UsableNodes(turn.state, false)) {
+    free.insert(node->facts.profile.name);
+  }
+  LH_CHECK(!plan.stages.empty(), "the planner made a plan without stages");
+  std::set<std::string> used;
+  for (const StagePlacement& stage : plan.stages) {
+    LH_CHECK(used.insert(stage.node).second, "the planner placed two stages on ", stage.node);
+  }
+  return std::includes(free.begin(), free.end(), used.begin(), used.end());
+}
+
+void Queue(Turn& turn, RunRecord& run) {
+  run.phase = RunPhase::kWaiting;
+  const std::string text =
+      absl::StrCat("run ", run.spec.name, " waits: its nodes are busy with another run");
+  turn.Do(PersistRun{run.spec.name});
+  turn.Explain(text);
+  run.reason = "waits for nodes that are busy with another run";
+  turn.Answer(run.waiter->request, text);
+  run.waiter.reset();
+}
+
+void OnAheadAnswer(Turn& turn, RunRecord& run, const absl::StatusOr<Plan>& plan) {
+  run.planning_ahead = false;
+  if (!plan.ok()) {
+    RefusePlan(turn, run, plan.status());
+  } else {
+    Queue(turn, run);
+  }
+}
+
+}  // namespace
+
+void BeginPlanning(Turn& turn, RunRecord& run) {
+  const std::vector<const NodeRecord*> free = UsableNodes(turn.state, false);
+  run.planned_with = Signature(free);
+  run.planning_ahead = false;
+  if (free.empty()) {
+    PlanAhead(turn, run);
+  } else {
+    RequestPlanWith(turn, run, free);
+  }
+}
+
+void OnPlanMade(Turn& turn, const PlanMade& event) {
+  RunRecord* run = FindRun(turn.state, event.run);
+  if (run == nullptr || run->phase != RunPhase::kPlanning || run->planning_epoch != event.epoch) {
+    return;
+  }
+  if (run->planning_ahead) {
+    OnAheadAnswer(turn, *run, event.plan);
+    return;
+  }
+  const bool others_busy =
+      UsableNodes(turn.state, true).size() > UsableNodes(turn.state, false).size();
+  if (!event.plan.ok()) {
+    if (run->waiter.has_value() && others_busy && absl::IsFailedPrecondition(event.plan.status())) {
+      PlanAhead(turn, *run);
+    } else {
+      RefusePlan(turn, *run, event.plan.status());
+    }
+  } else if (IsUsable(turn, *event.plan)) {
+    BeginEpoch(turn, *run, *event.plan);
+  } else if (!run->waiter.has_value()) {
+    run->phase = RunPhase::kWaiting;  // other nodes than it was made for are free: asked again
+  } else if (UsableNodes(turn.state, true).empty()) {
+    RefusePlan(turn, *run, absl::FailedPreconditionError("every worker was lost meanwhile"));
+  } else {
+    BeginPlanning(turn, *run);
+  }
+}
+
+void PlanWaitingRuns(Turn& turn) {
+  for (RunRecord* run : RunsInOrder(turn.state)) {
+    if (run->phase != RunPhase::kWaiting) continue;
+    const std::vector<const NodeRecord*> free = UsableNodes(turn.state, false);
+    if (free.empty() && run->draining) {
+      RefusePlan(turn, *run, absl::FailedPreconditionError("no other worker is free"));
+    } else if (!free.empty() && Signature(free) != run->planned_with) {
+      BeginPlanning(turn, *run);
+    } else if (free.empty()) {
+      run->planned_with.clear();
+    }
+  }
+}
+
+}  // namespace longhaul::coordinator

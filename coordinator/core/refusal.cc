@@ -1,0 +1,47 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/core/turn.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+// Leaves the run as it was before the request; a run that was to be started is gone.
+void Undo(Turn& turn, RunRecord& run, const absl::Status& refusal) {
+  const PlanWaiter waiter = std::move(*run.waiter);
+  run.waiter.reset();
+  turn.Refuse(waiter.request, refusal);
+  turn.Explain(absl::StrCat("run ", run.spec.name, " was not ",
+                            waiter.is_start ? "started: " : "resumed: ", refusal.message()));
+  if (waiter.is_start) {
+    const std::string name = run.spec.name;
+    turn.state.runs.erase(name);
+    return;
+  }
+  run.state = waiter.state_before;
+  run.reason = waiter.reason_before;
+  run.stages_requested = waiter.stages_before;
+  run.phase = RunPhase::kIdle;
+}
+
+}  // namespace
+
+void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal) {
+  const std::string why(refusal.message());
+  if (run.waiter.has_value()) {
+    Undo(turn, run, refusal);
+  } else if (run.draining) {
+    run.draining = false;
+    ChangeRun(
+        turn, run, RunState::kStopped, RunPhase::kIdle,
+        absl::StrCat("a node was drained and the others cannot run it: ", why, ResumeHint(run)));
+  } else if (absl::IsFailedPrecondition(refusal)) {
+    ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting,
+              absl::StrCat("waits for workers: ", why));
+  } else {
+    ChangeRun(turn, run, RunState::kFailed, RunPhase::kIdle,
+              absl::StrCat("it cannot be planned: ", why));
+  }
+}
+
+}  // namespace longhaul::coordinator

@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/core/core.h"
+#include "coordinator/core/turn.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+// A run that was running has to be found again among the workers.
+void Adopt(RunRecord& run, absl::Time deadline) {
+  if (!run.plan.has_value() || run.plan->stages.empty()) {
+    run.state = RunState::kInterrupted;
+    run.phase = RunPhase::kIdle;
+    run.reason = absl::StrCat("its stored record has no plan", ResumeHint(run));
+    return;
+  }
+  run.phase = RunPhase::kAdopting;
+  run.phase_deadline = deadline;
+  run.progress.assign(run.plan->stages.size(), StageProgress{.step = run.start_step});
+}
+
+}  // namespace
+
+State Restore(CoreOptions options, std::vector<NodeRecord> nodes, std::vector<RunRecord> runs,
+              absl::Time now) {
+  State state;
+  state.options = std::move(options);
+  for (NodeRecord& node : nodes) {
+    node.session = 0;
+    if (node.state == NodeState::kConnected || node.state == NodeState::kLost) {
+      node.state = NodeState::kLost;
+      node.reason = "not seen since the coordinator's start";
+    }
+    std::string name = node.facts.profile.name;
+    state.nodes[std::move(name)] = std::move(node);
+  }
+  for (RunRecord& run : runs) {
+    if (run.state == RunState::kRunning) {
+      Adopt(run, now + state.options.lease);
+    } else {
+      run.phase = run.state == RunState::kPending ? RunPhase::kWaiting : RunPhase::kIdle;
+      // What the plan of the newest epoch shows of its stages is as good as nothing.
+      if (run.plan.has_value()) {
+        run.progress.assign(run.plan->stages.size(), StageProgress{.step = run.start_step});
+      }
+    }
+    state.next_run_sequence = std::max(state.next_run_sequence, run.sequence + 1);
+    std::string name = run.spec.name;
+    state.runs[std::move(name)] = std::move(run);
+  }
+  return state;
+}
+
+}  // namespace longhaul::coordinator

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "coordinator/core/turn.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+std::string MakeToken(const CoreOptions& options, const RunRecord& run) {
+  return Sha256Hex(
+      absl::StrCat(options.token_secret, "\n", run.spec.name, "\n", ToString(run.epoch)));
+}
+
+void SendStart(Turn& turn, const RunRecord& run) {
+  for (int stage = 0; stage < StageCount(run); ++stage) {
+    const uint64_t session = SessionOf(turn.state, run, stage);
+    if (session != 0) turn.Do(StartTraining{session, run.spec.name, run.epoch});
+  }
+}
+
+std::string Describe(const RunRecord& run) {
+  return absl::StrCat(StageCount(run), " stage", StageCount(run) == 1 ? "" : "s", ", epoch ",
+                      ToString(run.epoch));
+}
+
+bool IsSound(const StepReport& report, const RunRecord& run) {
+  return report.step >= 1 && report.step <= run.spec.train.steps && report.stages >= 1 &&
+         report.stage >= 0 && report.stage < report.stages && report.epoch <= run.epoch;
+}
+
+}  // namespace
+
+void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
+  run.epoch = run.planning_epoch;
+  run.plan = plan;
+  run.token = MakeToken(turn.state.options, run);
+  if (run.numeric_class.empty()) run.numeric_class = plan.numeric_class;
+  run.start_step = run.checkpoint.has_value() ? run.checkpoint->step : 0;
+  run.stop_requested = false;
+  run.draining = false;
+  run.checkpoint_problem.clear();
+  run.pending_shards.clear();
+  run.commits.clear();
+  run.progress.assign(plan.stages.size(), StageProgress{.attached = true, .step = run.start_step});
+  ChangeRun(turn, run, RunState::kRunning, RunPhase::kPreparing, Describe(run));
+  run.phase_deadline = turn.now + turn.state.options.prepare_max;
+  for (int stage = 0; stage < StageCount(run); ++stage) SendAssignment(turn, run, stage);
+  if (run.waiter.has_value()) {
+    turn.Answer(run.waiter->request,
+                absl::StrCat("run ", run.spec.name,
+                             run.waiter->is_start ? " started: " : " resumed: ", Describe(run),
+                             ", after step ", run.start_step));
+    run.waiter.reset();
+  }
+}
+
+void SendAssignment(Turn& turn, const RunRecord& run, int stage) {
+  turn.Do(Assign{SessionOf(turn.state, run, stage), run.spec.name, run.epoch, stage});
+}
+
+void OnStageReady(Turn& turn, const StageReady& event) {
+  const Place place = FindPlace(turn.state, event.session, event.run, event.epoch);
+  if (place.run == nullptr) return;
+  RunRecord& run = *place.run;
+  place.progress().ready = true;
+  if (run.phase == RunPhase::kTraining || run.phase == RunPhase::kEnding) {
+    turn.Do(StartTraining{event.session, run.spec.name, run.epoch});
+    return;
+  }
+  const bool all_ready = std::all_of(run.progress.begin(), run.progress.end(),
+                                     [](const StageProgress& p) { return p.ready; });
+  if (run.phase != RunPhase::kPreparing || !all_ready) return;
+  run.phase = RunPhase::kTraining;
+  run.phase_deadline = absl::InfiniteFuture();
+  turn.Explain(absl::StrCat("run ", run.spec.name, " trains: ", Describe(run)));
+  SendStart(turn, run);
+}
+
+void OnStepReported(Turn& turn, const StepReported& event) {
+  const StepReport& report = event.report;
+  const RunRecord* run = FindRun(turn.state, report.run);
+  // Reports of an older epoch count as well: the weights are the same bits.
+  if (run != nullptr && IsSound(report, *run)) {
+    turn.Do(RecordStep{report});
+    const Place place = FindPlace(turn.state, event.session, report.run, report.epoch);
+    if (place.run != nullptr && place.stage == report.stage) {
+      place.progress().step = std::max(place.progress().step, report.step);
+    }
+  }
+  turn.Do(AcknowledgeStep{event.session, report.run, report.epoch, report.step});
+}
+
+void AdoptIfComplete(Turn& turn, RunRecord& run) {
+  for (const StageProgress& progress : run.progress) {
+    if (!progress.attached && !progress.ended) return;
+  }
+  run.phase = RunPhase::kTraining;
+  run.phase_deadline = absl::InfiniteFuture();
+  turn.Explain(absl::StrCat("run ", run.spec.name, " was adopted: ", Describe(run)));
+  SendStart(turn, run);
+  const bool some_ended = std::any_of(run.progress.begin(), run.progress.end(),
+                                      [](const StageProgress& p) { return p.ended; });
+  if (run.stop_requested || some_ended || HasDrainingNode(turn.state, run)) {
+    BeginEnding(turn, run, run.reason);
+    FinishIfComplete(turn, run);
+  }
+}
+
+}  // namespace longhaul::coordinator
