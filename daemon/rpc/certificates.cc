@@ -108,7 +108,8 @@ absl::Status Verify(const TlsFiles& files, const std::vector<Certificate>& chain
   const std::unique_ptr<STACK_OF(X509), FreeStack> between(sk_X509_new_null());
   for (size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
   const Verification verification(X509_STORE_CTX_new());
-  if (X509_STORE_CTX_init(verification.get(), store.get(), chain.front().get(), between.get()) != 1) {
+  if (X509_STORE_CTX_init(verification.get(), store.get(), chain.front().get(), between.get()) !=
+      1) {
     return FileError("certificate", files.certificate, "cannot be verified");
   }
   if (X509_verify_cert(verification.get()) == 1) return absl::OkStatus();

@@ -64,7 +64,8 @@ absl::StatusOr<coordinator::Event> ReadStepReport(const v1::StepReport& wire, ui
   report.wait_seconds = check.Measure("wait_seconds", wire.wait_seconds());
   report.has_validation = wire.has_validation();
   report.validation_loss = wire.validation_loss();
-  if (report.stage >= report.stages) check.Also(absl::InvalidArgumentError("stage: not below stages"));
+  if (report.stage >= report.stages)
+    check.Also(absl::InvalidArgumentError("stage: not below stages"));
   if (report.step < 1) check.Also(absl::InvalidArgumentError("step: 0"));
   LH_RETURN_IF_ERROR(check.status());
   return event;
@@ -84,8 +85,8 @@ absl::StatusOr<coordinator::Event> ReadFailure(absl::string_view name, const Wir
                                                uint64_t session) {
   WireCheck check(name);
   auto event = StageMessage<Message>(wire, session, check);
-  event.status = absl::Status(ErrorCodeFromWire(wire.code()),
-                              check.Text("message", wire.message()));
+  event.status =
+      absl::Status(ErrorCodeFromWire(wire.code()), check.Text("message", wire.message()));
   LH_RETURN_IF_ERROR(check.status());
   return event;
 }
@@ -168,8 +169,7 @@ absl::StatusOr<coordinator::NodeConnected> RegisterFromWire(const v1::Register& 
   event.address = address;
   event.facts = ReadFacts(wire, check);
   if (wire.has_attachment()) {
-    event.attachment =
-        StageMessage<coordinator::Attachment>(wire.attachment(), session, check);
+    event.attachment = StageMessage<coordinator::Attachment>(wire.attachment(), session, check);
   }
   LH_RETURN_IF_ERROR(check.status());
   return event;

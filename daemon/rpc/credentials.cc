@@ -101,16 +101,16 @@ absl::Status Credentials::CheckPeerName(const grpc::ServerContext& context,
   const std::vector<std::string> names = CertifiedNames(context);
   if (Contains(names, node)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
-      "the certificate is for '", absl::StrJoin(names, "', '"), "', but the node says it is '", node,
+      "the certificate is for '", absl::StrJoin(names, "', '"), "', but the node says it is '",
+      node,
       "'; set 'name' to a name in the certificate, or give the node a certificate of its own"));
 }
 
 absl::Status Credentials::CheckOwnName(absl::string_view name) const {
   if (!tls() || Contains(facts_->names, name)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("certificate '", files_->certificate, "' is for '",
-                   absl::StrJoin(facts_->names, "', '"), "', not for '", name,
-                   "'; a node's name must be a name in its certificate"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "certificate '", files_->certificate, "' is for '", absl::StrJoin(facts_->names, "', '"),
+      "', not for '", name, "'; a node's name must be a name in its certificate"));
 }
 
 absl::Status Credentials::CheckFilesAgain() const {

@@ -20,10 +20,9 @@ absl::Status CheckProtocol(const ProtocolVersions& own, const ProtocolVersions& 
     return absl::OkStatus();
   }
   const bool peer_is_older = peers.newest < own.oldest;
-  return absl::FailedPreconditionError(
-      absl::StrCat(peer, " speaks ", Describe(peers), ", this side speaks ", Describe(own),
-                   "; upgrade ", peer_is_older ? peer : "this side",
-                   " so that both speak a version in common"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      peer, " speaks ", Describe(peers), ", this side speaks ", Describe(own), "; upgrade ",
+      peer_is_older ? peer : "this side", " so that both speak a version in common"));
 }
 
 }  // namespace longhaul::daemon

@@ -60,10 +60,8 @@ std::string WireText(absl::string_view text, size_t bytes_max) {
 }
 
 void EndAfter(grpc::ClientContext& context, absl::Duration duration) {
-  const absl::Duration bounded =
-      std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
-  context.set_deadline(
-      gpr_time_from_millis(absl::ToInt64Milliseconds(bounded), GPR_TIMESPAN));
+  const absl::Duration bounded = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
+  context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(bounded), GPR_TIMESPAN));
 }
 
 }  // namespace longhaul::daemon

@@ -23,7 +23,8 @@ uint64_t WireCheck::Count(absl::string_view field, uint64_t value, uint64_t max)
 
 int64_t WireCheck::Size(absl::string_view field, int64_t value) {
   if (value < 0) Note(field, absl::StrCat(value, " is negative"));
-  return value < 0 ? 0 : static_cast<int64_t>(Count(field, static_cast<uint64_t>(value), kCountMax));
+  return value < 0 ? 0
+                   : static_cast<int64_t>(Count(field, static_cast<uint64_t>(value), kCountMax));
 }
 
 double WireCheck::Measure(absl::string_view field, double value) {

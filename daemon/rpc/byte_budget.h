@@ -1,0 +1,50 @@
+// A bound on the memory that transfers hold together.
+#ifndef LONGHAUL_DAEMON_RPC_BYTE_BUDGET_H_
+#define LONGHAUL_DAEMON_RPC_BYTE_BUDGET_H_
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+namespace longhaul::daemon {
+
+// Thread-safe. Overflow rule: Take refuses.
+class ByteBudget {
+ public:
+  explicit ByteBudget(uint64_t bytes) : left_(bytes) {}
+
+  // Gives its bytes back when destroyed; the budget must outlive it.
+  class Share {
+   public:
+    Share(ByteBudget& budget, uint64_t bytes) : budget_(&budget), bytes_(bytes) {}
+    Share(Share&& other) noexcept : budget_(other.budget_), bytes_(other.bytes_) {
+      other.bytes_ = 0;
+    }
+    Share& operator=(Share&&) = delete;
+    ~Share() { budget_->Return(bytes_); }
+
+   private:
+    ByteBudget* budget_;
+    uint64_t bytes_;
+  };
+
+  std::optional<Share> Take(uint64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (bytes > left_) return std::nullopt;
+    left_ -= bytes;
+    return std::optional<Share>(std::in_place, *this, bytes);
+  }
+
+ private:
+  void Return(uint64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    left_ += bytes;
+  }
+
+  std::mutex mutex_;
+  uint64_t left_;  // guarded by mutex_
+};
+
+}  // namespace longhaul::daemon
+
+#endif  // LONGHAUL_DAEMON_RPC_BYTE_BUDGET_H_

@@ -1,0 +1,67 @@
+// Data sets and checkpoint shards, served by the coordinator.
+#ifndef LONGHAUL_DAEMON_RPC_STORAGE_SERVER_H_
+#define LONGHAUL_DAEMON_RPC_STORAGE_SERVER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "checkpoint/shard_store.h"
+#include "coordinator/host/checkpoints.h"
+#include "daemon/rpc/byte_budget.h"
+#include "daemon/rpc/credentials.h"
+#include "daemon/rpc/upload_staging.h"
+#include "data/dataset.h"
+#include "longhaul/v1/storage.grpc.pb.h"
+
+namespace longhaul::daemon {
+
+// Bytes of a shard in one message.
+inline constexpr uint64_t kShardPieceBytes = 1 << 20;
+
+struct StorageLimits {
+  uint64_t shard_bytes_max = uint64_t{16} << 30;     // of one shard
+  uint64_t transfer_bytes_max = uint64_t{32} << 30;  // of shards in memory at one time
+};
+
+// Every size that a peer states is checked against the limits before memory is held for it, and
+// memory grows only with bytes that have arrived.
+class StorageServer final : public v1::Storage::Service {
+ public:
+  // All references must outlive the server.
+  struct Stores {
+    data::DatasetStore& datasets;
+    UploadStaging& uploads;
+    checkpoint::ShardStore& shards;
+    coordinator::Checkpoints& checkpoints;
+  };
+  StorageServer(const Stores& stores, const Credentials& credentials, StorageLimits limits = {});
+
+  grpc::Status FetchIndex(grpc::ServerContext* context, const v1::FetchIndexRequest* request,
+                          v1::FetchIndexResponse* response) override;
+  grpc::Status FetchChunk(grpc::ServerContext* context, const v1::FetchChunkRequest* request,
+                          v1::FetchChunkResponse* response) override;
+  grpc::Status BeginUpload(grpc::ServerContext* context, const v1::BeginUploadRequest* request,
+                           v1::BeginUploadResponse* response) override;
+  grpc::Status UploadChunk(grpc::ServerContext* context, const v1::UploadChunkRequest* request,
+                           v1::UploadChunkResponse* response) override;
+  grpc::Status FinishUpload(grpc::ServerContext* context, const v1::FinishUploadRequest* request,
+                            v1::FinishUploadResponse* response) override;
+  grpc::Status FetchShard(grpc::ServerContext* context, const v1::FetchShardRequest* request,
+                          grpc::ServerWriter<v1::ShardPiece>* writer) override;
+  grpc::Status StoreShard(grpc::ServerContext* context, grpc::ServerReader<v1::ShardPiece>* reader,
+                          v1::StoreShardResponse* response) override;
+
+ private:
+  absl::Status CheckDataset(const grpc::ServerContext& context, const std::string& dataset) const;
+  absl::Status SendShard(const std::string& sha256, grpc::ServerWriter<v1::ShardPiece>& writer);
+  absl::Status ReceiveShard(grpc::ServerReader<v1::ShardPiece>& reader);
+
+  const Stores stores_;
+  const Credentials& credentials_;
+  const StorageLimits limits_;
+  ByteBudget memory_;
+};
+
+}  // namespace longhaul::daemon
+
+#endif  // LONGHAUL_DAEMON_RPC_STORAGE_SERVER_H_

@@ -1,0 +1,142 @@
+#include "daemon/rpc/summaries.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "coordinator/plan/planner.h"
+#include "daemon/rpc/status.h"
+#include "daemon/rpc/wire_check.h"
+#include "model/family.h"
+#include "run/run_spec.h"
+
+namespace longhaul::daemon {
+namespace {
+
+using coordinator::NodeRecord;
+using coordinator::RunRecord;
+using coordinator::RunState;
+using coordinator::State;
+
+bool IsActive(const RunRecord& run) { return run.state == RunState::kRunning; }
+
+void SetStage(const State& state, const coordinator::StagePlacement& placement,
+              const model::Graph& graph, v1::StageSummary* out) {
+  out->set_node(placement.node);
+  const auto node = state.nodes.find(placement.node);
+  if (node != state.nodes.end()) out->set_site(node->second.facts.profile.site);
+  const int ops = static_cast<int>(graph.ops.size());
+  if (placement.range.begin < 0 || placement.range.end > ops ||
+      placement.range.begin >= placement.range.end) {
+    return;
+  }
+  out->set_first_layer(graph.ops[static_cast<size_t>(placement.range.begin)].layer);
+  out->set_last_layer(graph.ops[static_cast<size_t>(placement.range.end - 1)].layer);
+}
+
+absl::Status AddStages(const State& state, const RunRecord& run, coordinator::MetricsStore& metrics,
+                       v1::RunSummary& summary) {
+  if (!run.plan) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(run.spec.model));
+  LH_ASSIGN_OR_RETURN(const std::vector<coordinator::StepReport> reports,
+                      metrics.NewestReports(run.spec.name, run.epoch));
+  std::map<int, const coordinator::StepReport*> newest;
+  for (const coordinator::StepReport& report : reports) newest[report.stage] = &report;
+  for (size_t s = 0; s < run.plan->stages.size(); ++s) {
+    v1::StageSummary* out = summary.add_stages();
+    out->set_stage(static_cast<uint32_t>(s));
+    SetStage(state, run.plan->stages[s], graph, out);
+    const auto report = newest.find(static_cast<int>(s));
+    if (report == newest.end()) continue;
+    out->set_step(static_cast<uint64_t>(report->second->step));
+    out->set_total_seconds(report->second->total_seconds);
+    out->set_compute_seconds(report->second->compute_seconds);
+    out->set_wait_seconds(report->second->wait_seconds);
+  }
+  return absl::OkStatus();
+}
+
+std::string ReasonOf(const RunRecord& run) {
+  if (run.checkpoint_problem.empty()) return run.reason;
+  return absl::StrCat(run.reason, run.reason.empty() ? "" : "; ",
+                      "the newest checkpoint was not made: ", run.checkpoint_problem);
+}
+
+}  // namespace
+
+bool IsOver(RunState state) { return state != RunState::kPending && state != RunState::kRunning; }
+
+absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord& run,
+                                            coordinator::MetricsStore& metrics, bool whole) {
+  LH_ASSIGN_OR_RETURN(const coordinator::RunFigures figures, metrics.Figures(run.spec.name));
+  v1::RunSummary summary;
+  summary.set_run(run.spec.name);
+  summary.set_state(coordinator::RunStateName(run.state));
+  summary.set_phase(coordinator::RunPhaseName(run.phase));
+  summary.set_reason(WireText(ReasonOf(run), kTextBytesMax));
+  summary.set_epoch(ToString(run.epoch));
+  summary.set_step(static_cast<uint64_t>(figures.step));
+  summary.set_steps(static_cast<uint64_t>(run.spec.train.steps));
+  summary.set_loss(figures.loss);
+  summary.set_has_validation(figures.has_validation);
+  summary.set_validation_loss(figures.validation_loss);
+  summary.set_tokens_per_second(figures.tokens_per_second);
+  summary.set_skipped_steps(static_cast<uint64_t>(figures.skipped_steps));
+  if (run.checkpoint) summary.set_checkpoint_step(static_cast<uint64_t>(run.checkpoint->step));
+  if (run.plan) summary.set_predicted_step_seconds(run.plan->step_seconds);
+  if (!whole) return summary;
+  LH_RETURN_IF_ERROR(AddStages(state, run, metrics, summary));
+  if (run.plan) summary.set_plan_json(coordinator::PlanToJson(*run.plan));
+  summary.set_spec_json(run::ToJson(run.spec));
+  return summary;
+}
+
+v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::Time now) {
+  const coordinator::NodeProfile& profile = node.facts.profile;
+  v1::NodeSummary summary;
+  summary.set_node(profile.name);
+  summary.set_site(profile.site);
+  summary.set_state(coordinator::NodeStateName(node.state));
+  summary.set_reason(WireText(node.reason, kTextBytesMax));
+  summary.set_version(node.facts.version);
+  summary.set_data_address(node.facts.data_address);
+  summary.set_numeric_class(profile.numeric_class);
+  summary.set_threads(static_cast<uint32_t>(profile.threads));
+  summary.set_memory_bytes(profile.memory_bytes);
+  summary.set_flops_per_second(profile.flops_per_second);
+  summary.set_bytes_per_second(profile.bytes_per_second);
+  summary.set_incarnation(node.facts.incarnation);
+  if (node.session != 0) {
+    summary.set_lease_seconds_left(std::max(0.0, absl::ToDoubleSeconds(node.lease_until - now)));
+  }
+  summary.set_host(profile.host);
+  for (const auto& [name, run] : state.runs) {
+    if (!IsActive(run) || !run.plan) continue;
+    for (size_t s = 0; s < run.plan->stages.size(); ++s) {
+      if (run.plan->stages[s].node != profile.name) continue;
+      summary.set_run(name);
+      summary.set_stage(static_cast<uint32_t>(s));
+    }
+  }
+  return summary;
+}
+
+v1::WatchedStep ToWire(const coordinator::CompletedStep& step) {
+  v1::WatchedStep wire;
+  wire.set_step(static_cast<uint64_t>(step.step));
+  wire.set_loss(step.loss);
+  wire.set_tokens(static_cast<uint64_t>(step.tokens));
+  if (step.seconds > 0) {
+    wire.set_tokens_per_second(static_cast<double>(step.tokens) / step.seconds);
+  }
+  wire.set_gradient_norm(step.gradient_norm);
+  wire.set_learning_rate(step.learning_rate);
+  wire.set_applied(step.applied);
+  wire.set_has_validation(step.has_validation);
+  wire.set_validation_loss(step.validation_loss);
+  return wire;
+}
+
+}  // namespace longhaul::daemon

@@ -1,0 +1,30 @@
+// Runs and nodes as the command line shows them.
+#ifndef LONGHAUL_DAEMON_RPC_SUMMARIES_H_
+#define LONGHAUL_DAEMON_RPC_SUMMARIES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "coordinator/core/core.h"
+#include "coordinator/host/metrics_store.h"
+#include "longhaul/v1/admin.pb.h"
+
+namespace longhaul::daemon {
+
+// Whether nothing more happens in this run by itself.
+bool IsOver(coordinator::RunState state);
+
+// `whole`: with stages, plan and specification.
+absl::StatusOr<v1::RunSummary> SummariseRun(const coordinator::State& state,
+                                            const coordinator::RunRecord& run,
+                                            coordinator::MetricsStore& metrics, bool whole);
+
+v1::NodeSummary SummariseNode(const coordinator::State& state, const coordinator::NodeRecord& node,
+                              absl::Time now);
+
+v1::WatchedStep ToWire(const coordinator::CompletedStep& step);
+
+}  // namespace longhaul::daemon
+
+#endif  // LONGHAUL_DAEMON_RPC_SUMMARIES_H_

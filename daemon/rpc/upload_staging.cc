@@ -1,0 +1,94 @@
+#include "daemon/rpc/upload_staging.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+
+namespace longhaul::daemon {
+namespace {
+
+absl::Status RemoveFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return error ? ErrnoStatus(error.value(), "remove", path) : absl::OkStatus();
+}
+
+}  // namespace
+
+UploadStaging::UploadStaging(std::string folder, data::DatasetStore& store, size_t uploads_max)
+    : folder_(std::move(folder)), store_(store), uploads_max_(uploads_max) {}
+
+absl::Status UploadStaging::Clear() { return RemoveFolder(folder_); }
+
+absl::StatusOr<std::vector<uint64_t>> UploadStaging::Begin(const data::DatasetIndex& index) {
+  LH_RETURN_IF_ERROR(index.Validate());
+  const std::string id = index.Id();
+  if (store_.Has(id)) return std::vector<uint64_t>();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!uploads_.contains(id) && uploads_.size() >= uploads_max_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(uploads_.size(),
+                       " data sets are being uploaded, as many as may be; finish "
+                       "some of them or restart the coordinator to drop abandoned ones"));
+    }
+    LH_RETURN_IF_ERROR(MakeDirectories(absl::StrCat(folder_, "/", id)));
+    uploads_[id] = std::make_shared<const data::DatasetIndex>(index);
+  }
+  std::vector<uint64_t> missing;
+  for (uint64_t chunk = 0; chunk < index.chunk_sha256.size(); ++chunk) {
+    if (!FileSize(ChunkPath(id, chunk)).ok()) missing.push_back(chunk);
+  }
+  return missing;
+}
+
+absl::Status UploadStaging::Put(const std::string& id, uint64_t chunk, absl::string_view bytes) {
+  LH_ASSIGN_OR_RETURN(const SharedIndex index, Find(id));
+  if (chunk >= index->chunk_sha256.size()) {
+    return absl::OutOfRangeError(absl::StrCat("data set ", id, " has ", index->chunk_sha256.size(),
+                                              " chunks; there is no chunk ", chunk));
+  }
+  if (bytes.size() != index->ChunkBytes(chunk) || Sha256Hex(bytes) != index->chunk_sha256[chunk]) {
+    return absl::DataLossError(absl::StrCat("chunk ", chunk, " of data set ", id,
+                                            " arrived other than its index says; did the file "
+                                            "change? Upload it again"));
+  }
+  return WriteFileAtomically(ChunkPath(id, chunk), bytes);
+}
+
+absl::Status UploadStaging::Finish(const std::string& id) {
+  if (IsSha256Hex(id) && store_.Has(id)) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const SharedIndex index, Find(id));
+  const auto fetch = [this, &id, &index](uint64_t chunk) -> absl::StatusOr<std::string> {
+    absl::StatusOr<std::string> bytes = ReadFile(ChunkPath(id, chunk), index->ChunkBytes(chunk));
+    if (absl::IsNotFound(bytes.status())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("chunk ", chunk, " of data set ", id, " was not uploaded"));
+    }
+    return bytes;
+  };
+  LH_RETURN_IF_ERROR(store_.Fill(*index, fetch));
+  std::lock_guard<std::mutex> lock(mutex_);
+  uploads_.erase(id);
+  return RemoveFolder(absl::StrCat(folder_, "/", id));
+}
+
+absl::StatusOr<UploadStaging::SharedIndex> UploadStaging::Find(const std::string& id) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = uploads_.find(id);
+  if (found != uploads_.end()) return found->second;
+  return absl::NotFoundError(
+      "the upload of this data set was not begun, or the coordinator was restarted since; begin it "
+      "again");
+}
+
+std::string UploadStaging::ChunkPath(const std::string& id, uint64_t chunk) const {
+  return absl::StrCat(folder_, "/", id, "/", chunk);
+}
+
+}  // namespace longhaul::daemon
