@@ -18,20 +18,20 @@ namespace longhaul::coordinator {
 struct NodeProfile {
   std::string name;
   std::string site;
-  std::string host;              // nodes with equal host share its cores
-  int host_cores = 0;            // of `host`; 0: unknown, and then its nodes do not slow each other
+  std::string host;    // nodes with equal host share its cores
+  int host_cores = 0;  // of `host`; 0: unknown, and then its nodes do not slow each other
   // Measured while no other node of the host worked.
-  double flops_per_second = 0;   // matrix-product rate of the node's device, fp32
-  double bytes_per_second = 0;   // memory rate
+  double flops_per_second = 0;  // matrix-product rate of the node's device, fp32
+  double bytes_per_second = 0;  // memory rate
   int threads = 1;
-  int64_t memory_bytes = 0;      // available to the device
+  int64_t memory_bytes = 0;  // available to the device
   std::string numeric_class;
 };
 
 // Directed; what is absent is assumed as kLanLink or kWanLink by whether the sites are equal.
 struct LinkProfile {
   std::string from_site, to_site;
-  double latency_seconds = 0;   // one way
+  double latency_seconds = 0;  // one way
   double bytes_per_second = 0;
 };
 
@@ -39,7 +39,7 @@ struct PlanRequest {
   run::RunSpec spec;
   std::vector<NodeProfile> nodes;  // available ones, any order
   std::vector<LinkProfile> links;
-  int stages = 0;                  // 0: as many as pay
+  int stages = 0;  // 0: as many as pay
   // Continue a run whose numeric class is fixed; empty: take the class that most nodes have.
   std::string numeric_class;
 };
