@@ -1,0 +1,78 @@
+// What a job costs before anybody decides who runs it: seconds and memory of every contiguous run
+// of the model's units on every node. A unit is what lies between two neighbouring cut points.
+#ifndef LONGHAUL_COORDINATOR_PLAN_COST_MODEL_H_
+#define LONGHAUL_COORDINATOR_PLAN_COST_MODEL_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "coordinator/plan/planner.h"
+#include "model/cost.h"
+#include "model/graph.h"
+
+namespace longhaul::coordinator {
+
+// The model cut at every cut point. Keeps a reference to the graph, which must outlive it.
+class Units {
+ public:
+  Units(const model::Graph& graph, int64_t micro_batch);
+
+  int count() const { return static_cast<int>(positions_.size()) - 1; }
+  // Operators of units [begin, end).
+  model::OpRange Ops(int begin, int end) const { return {positions_[begin], positions_[end]}; }
+  // fp32 bytes of one micro-batch that cross the cut in front of `unit`; 0 < unit < count().
+  double CutBytes(int unit) const { return cut_bytes_[unit]; }
+  double CutBytesMax() const;
+  // fp32 bytes of the parameters that the first and the last unit share.
+  double TiedBytes() const { return tied_bytes_; }
+
+  const model::Graph& graph() const { return graph_; }
+  int64_t micro_batch() const { return micro_batch_; }
+
+ private:
+  const model::Graph& graph_;
+  const int64_t micro_batch_;
+  std::vector<int> positions_;     // of the units' first operators, and the end
+  std::vector<double> cut_bytes_;  // by unit; 0 in front of the first
+  double tied_bytes_ = 0;
+};
+
+// Predicted seconds of units on one node that nobody shares a host with.
+struct UnitSeconds {
+  double forward = 0;   // one micro-batch
+  double backward = 0;  // one micro-batch
+  double total() const { return forward + backward; }
+};
+
+// An operator takes the longer of its arithmetic at the node's FLOP rate and its traffic at the
+// node's memory rate (the roofline, Williams et al. 2009); operators run one after another.
+class NodeCosts {
+ public:
+  NodeCosts(const Units& units, const NodeProfile& node);
+  UnitSeconds Seconds(int begin, int end) const;
+  UnitSeconds Model() const { return Seconds(0, static_cast<int>(sums_.size()) - 1); }
+
+ private:
+  std::vector<UnitSeconds> sums_;  // of the units before
+};
+
+// Seconds of one AdamW step over `weight_bytes` on a node: bound by its memory rate.
+double OptimizerSeconds(double weight_bytes, const NodeProfile& node);
+
+// Memory of stages, each range computed once. Keeps a reference to `units`.
+class MemoryModel {
+ public:
+  explicit MemoryModel(const Units& units) : units_(units) {}
+  // As model::MemoryOf.
+  model::StageMemory Of(int begin, int end, int slots);
+
+ private:
+  const Units& units_;
+  absl::flat_hash_map<std::pair<int, int>, model::StageMemory> one_slot_;
+};
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_PLAN_COST_MODEL_H_

@@ -1,0 +1,62 @@
+// What the tests of the planner share.
+#ifndef LONGHAUL_COORDINATOR_PLAN_TESTING_H_
+#define LONGHAUL_COORDINATOR_PLAN_TESTING_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/plan/planner.h"
+
+namespace longhaul::coordinator {
+
+// A GPT of a few million parameters: 4 layers unless changed, 8 micro-batches of 4 sequences.
+inline run::RunSpec SmallRun() {
+  run::RunSpec spec;
+  spec.name = "first";
+  spec.model = {.family = "gpt2",
+                .layers = 4,
+                .hidden = 128,
+                .heads = 4,
+                .context = 64,
+                .vocab = 256,
+                .tied = true};
+  spec.train.steps = 10;
+  spec.train.global_batch = 32;
+  spec.train.micro_batch = 4;
+  return spec;
+}
+
+// 50 GFLOP/s, one thread, 4 GiB, alone on a host of its own.
+inline NodeProfile SomeNode(const std::string& name, const std::string& site) {
+  return {.name = name,
+          .site = site,
+          .host = "host-of-" + name,
+          .host_cores = 0,
+          .flops_per_second = 50e9,
+          .bytes_per_second = 10e9,
+          .threads = 1,
+          .memory_bytes = int64_t{4} << 30,
+          .numeric_class = "avx2"};
+}
+
+inline PlanRequest SmallRequest(std::vector<NodeProfile> nodes, std::vector<LinkProfile> links = {},
+                                int stages = 0) {
+  PlanRequest request;
+  request.spec = SmallRun();
+  request.nodes = std::move(nodes);
+  request.links = std::move(links);
+  request.stages = stages;
+  return request;
+}
+
+inline std::vector<std::string> NodesOf(const Plan& plan) {
+  std::vector<std::string> nodes;
+  for (const StagePlacement& stage : plan.stages) nodes.push_back(stage.node);
+  return nodes;
+}
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_PLAN_TESTING_H_
