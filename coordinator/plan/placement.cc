@@ -1,0 +1,156 @@
+#include "coordinator/plan/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "coordinator/plan/node_sets.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+using NodeList = std::vector<int>;
+
+// The nodes of each site, by the site's name.
+std::vector<NodeList> NodesBySite(absl::Span<const NodeProfile> nodes, const NodeList& chosen) {
+  std::map<std::string, NodeList> by_name;
+  for (const int node : chosen) by_name[nodes[node].site].push_back(node);
+  std::vector<NodeList> sites;
+  for (auto& [name, list] : by_name) sites.push_back(std::move(list));
+  return sites;
+}
+
+// Numbers of sites, each set ascending.
+std::set<std::vector<int>> AllSiteSets(int sites) {
+  std::set<std::vector<int>> sets;
+  for (int mask = 1; mask < 1 << sites; ++mask) {
+    std::vector<int> set;
+    for (int site = 0; site < sites; ++site) {
+      if (mask >> site & 1) set.push_back(site);
+    }
+    sets.insert(std::move(set));
+  }
+  return sets;
+}
+
+// From each site on, the nearest to any of the set, one after another.
+std::set<std::vector<int>> GrowingSiteSets(const PlacementProblem& problem,
+                                           const std::vector<NodeList>& sites) {
+  const int count = static_cast<int>(sites.size());
+  std::set<std::vector<int>> sets;
+  for (int start = 0; start < count; ++start) {
+    std::set<int> set = {start};
+    while (true) {
+      sets.insert(std::vector<int>(set.begin(), set.end()));
+      std::pair<double, int> nearest = {0, -1};
+      for (int site = 0; site < count; ++site) {
+        if (set.count(site) > 0) continue;
+        for (const int member : set) {
+          const double distance =
+              problem.leg(problem.nodes[sites[member].front()], problem.nodes[sites[site].front()])
+                  .round_trip_seconds;
+          if (nearest.second < 0 || distance < nearest.first) nearest = {distance, site};
+        }
+      }
+      if (nearest.second < 0) break;
+      set.insert(nearest.second);
+    }
+  }
+  return sets;
+}
+
+std::set<NodeList> NodeSets(const PlacementProblem& problem) {
+  const int stages = static_cast<int>(problem.slots.size());
+  NodeList all;
+  for (size_t node = 0; node < problem.nodes.size(); ++node) all.push_back(static_cast<int>(node));
+  const std::vector<NodeList> sites = NodesBySite(problem.nodes, all);
+  const int site_count = static_cast<int>(sites.size());
+  const std::set<std::vector<int>> site_sets =
+      site_count <= kExhaustiveSitesMax ? AllSiteSets(site_count) : GrowingSiteSets(problem, sites);
+  std::set<NodeList> sets;
+  for (const std::vector<int>& site_set : site_sets) {
+    NodeList from;
+    for (const int site : site_set) from.insert(from.end(), sites[site].begin(), sites[site].end());
+    std::sort(from.begin(), from.end());
+    if (static_cast<int>(site_set.size()) > stages || static_cast<int>(from.size()) < stages) {
+      continue;
+    }
+    sets.insert(FastestNodes(problem.nodes, problem.model_seconds, from, stages));
+    sets.insert(RoomiestNodes(problem.nodes, from, stages));
+  }
+  return sets;
+}
+
+// A site's nodes by `before`, those of one host side by side.
+template <typename Before>
+NodeList OrderWithinSite(absl::Span<const NodeProfile> nodes, NodeList site, Before before) {
+  std::stable_sort(site.begin(), site.end(), before);
+  NodeList ordered;
+  std::set<int> taken;
+  for (const int first : site) {
+    for (const int node : site) {
+      const bool same_host =
+          node == first || (!nodes[first].host.empty() && nodes[node].host == nodes[first].host);
+      if (same_host && taken.insert(node).second) ordered.push_back(node);
+    }
+  }
+  return ordered;
+}
+
+// The orders of the whole pipeline for one order of its sites.
+void AppendOrders(const PlacementProblem& problem, const std::vector<NodeList>& sites,
+                  const std::vector<int>& site_order, std::vector<NodeList>& orders) {
+  const auto append = [&](auto before) {
+    NodeList order;
+    for (const int site : site_order) {
+      const NodeList part = OrderWithinSite(problem.nodes, sites[site], before);
+      order.insert(order.end(), part.begin(), part.end());
+    }
+    if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(order);
+  };
+  const std::vector<double>& seconds = problem.model_seconds;
+  append(
+      [&](int a, int b) { return problem.nodes[a].memory_bytes > problem.nodes[b].memory_bytes; });
+  append([&](int a, int b) { return seconds[a] < seconds[b]; });
+  append([&](int a, int b) { return seconds[a] > seconds[b]; });
+}
+
+Placement PlaceSet(const PlacementProblem& problem, const NodeList& set) {
+  const std::vector<NodeList> sites = NodesBySite(problem.nodes, set);
+  SiteOrderProblem order_problem;
+  order_problem.slots = problem.slots;
+  order_problem.micro_batches = problem.micro_batches;
+  order_problem.stage_seconds = 1 / CombinedRate(problem.nodes, problem.model_seconds, set);
+  for (const NodeList& from : sites) {
+    order_problem.stages.push_back(static_cast<int>(from.size()));
+    std::vector<SiteLeg>& legs = order_problem.legs.emplace_back();
+    for (const NodeList& to : sites) {
+      legs.push_back(&from == &to
+                         ? SiteLeg{}
+                         : problem.leg(problem.nodes[from.front()], problem.nodes[to.front()]));
+    }
+  }
+  std::vector<int> site_order = BestSiteOrder(order_problem);
+  Placement placement;
+  placement.estimated_seconds = EstimateStep(order_problem, site_order);
+  AppendOrders(problem, sites, site_order, placement.orders);
+  std::reverse(site_order.begin(), site_order.end());
+  AppendOrders(problem, sites, site_order, placement.orders);
+  return placement;
+}
+
+}  // namespace
+
+std::vector<Placement> Placements(const PlacementProblem& problem) {
+  std::vector<Placement> placements;
+  for (const NodeList& set : NodeSets(problem)) placements.push_back(PlaceSet(problem, set));
+  std::stable_sort(placements.begin(), placements.end(),
+                   [](const Placement& a, const Placement& b) {
+                     return a.estimated_seconds < b.estimated_seconds;
+                   });
+  return placements;
+}
+
+}  // namespace longhaul::coordinator

@@ -1,0 +1,39 @@
+// Which nodes hold the stages, and in which order: candidates for the planner to partition and
+// simulate.
+#ifndef LONGHAUL_COORDINATOR_PLAN_PLACEMENT_H_
+#define LONGHAUL_COORDINATOR_PLAN_PLACEMENT_H_
+
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "coordinator/plan/links.h"
+#include "coordinator/plan/planner.h"
+#include "coordinator/plan/site_order.h"
+
+namespace longhaul::coordinator {
+
+// Nodes are indices into `nodes`.
+struct PlacementProblem {
+  absl::Span<const NodeProfile> nodes;  // by name
+  std::vector<double> model_seconds;    // by node: one micro-batch through the whole model, alone
+  std::vector<int> slots;               // by stage; its size is the number of stages
+  double micro_batches = 1;
+  // What crossing from one node to the other costs.
+  absl::FunctionRef<SiteLeg(const NodeProfile& from, const NodeProfile& to)> leg;
+};
+
+// One set of nodes and the orders worth trying, each with the stages of a site side by side (so
+// that no order of the set crosses fewer WAN links) and those of a host side by side within it.
+struct Placement {
+  double estimated_seconds = 0;  // of a step
+  std::vector<std::vector<int>> orders;
+};
+
+// The best estimate first. For every set of sites (of more than kExhaustiveSitesMax: those that
+// grow from one site by the nearest): the nodes that add most speed, and those with most memory.
+std::vector<Placement> Placements(const PlacementProblem& problem);
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_PLAN_PLACEMENT_H_
