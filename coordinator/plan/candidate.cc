@@ -1,0 +1,146 @@
+#include "coordinator/plan/candidate.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "compression/codec.h"
+#include "coordinator/plan/codecs.h"
+#include "coordinator/plan/host_sharing.h"
+#include "coordinator/plan/partition.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+std::optional<std::vector<int>> PartitionOver(Job& job, const ScheduleModel& schedule,
+                                              const std::vector<int>& nodes, const Hosts& hosts) {
+  const auto seconds = [&](int stage, int begin, int end) {
+    return job.costs[nodes[stage]].Seconds(begin, end).total() / ShareOf(hosts, hosts.host[stage]);
+  };
+  const auto fits = [&](int stage, int begin, int end) {
+    return job.memory.Of(begin, end, schedule.slots()[stage]).total() <=
+           job.eligible.nodes[nodes[stage]].memory_bytes;
+  };
+  const auto cut_bytes = [&](int unit) { return job.units.CutBytes(unit); };
+  return MinimizeSlowestStage({.units = job.units.count(),
+                               .stages = static_cast<int>(nodes.size()),
+                               .seconds = seconds,
+                               .fits = fits,
+                               .cut_bytes = cut_bytes});
+}
+
+// Chooses the codec of the link behind `stage`, and adds what its frames cost.
+absl::Status AddLink(const Job& job, double cut_bytes, Candidate& candidate, int stage,
+                     schedule::TimelineCosts& costs) {
+  const NodeProfile& from = job.eligible.nodes[candidate.nodes[stage]];
+  const NodeProfile& to = job.eligible.nodes[candidate.nodes[stage + 1]];
+  const Link there = job.links.Between(from, to);
+  const Link back = job.links.Between(to, from);
+  const double elements = cut_bytes / sizeof(float);
+  LH_ASSIGN_OR_RETURN(const compression::Codec* codec,
+                      ChooseCodec(job.spec.codec, elements, there, back));
+  const FrameSeconds activation = FrameSecondsOf(*codec, elements, there);
+  const FrameSeconds gradient = FrameSecondsOf(*codec, elements, back);
+  costs.activation_latency.push_back(there.latency_seconds);
+  costs.activation_transfer.push_back(activation.transfer);
+  costs.activation_encode.push_back(activation.encode);
+  costs.activation_decode.push_back(activation.decode);
+  costs.gradient_latency.push_back(back.latency_seconds);
+  costs.gradient_transfer.push_back(gradient.transfer);
+  costs.gradient_encode.push_back(gradient.encode);
+  costs.gradient_decode.push_back(gradient.decode);
+  candidate.plan.link_codecs.push_back(std::string(codec->name()));
+  candidate.plan.wan_links += there.crosses_sites ? 1 : 0;
+  candidate.link_busy_seconds.push_back(job.micro_batches() *
+                                        std::max(activation.transfer, gradient.transfer));
+  return absl::OkStatus();
+}
+
+void AddTiedTraffic(const Job& job, const Candidate& candidate, schedule::TimelineCosts& costs) {
+  if (job.units.TiedBytes() == 0 || candidate.nodes.size() < 2) return;
+  const NodeProfile& first = job.eligible.nodes[candidate.nodes.front()];
+  const NodeProfile& last = job.eligible.nodes[candidate.nodes.back()];
+  const Link up = job.links.Between(last, first);
+  const Link down = job.links.Between(first, last);
+  costs.tied_gradient_latency = up.latency_seconds;
+  costs.tied_gradient_transfer = job.units.TiedBytes() / up.bytes_per_second;
+  costs.tied_sum_latency = down.latency_seconds;
+  costs.tied_sum_transfer = job.units.TiedBytes() / down.bytes_per_second;
+}
+
+// The stages of the plan, and what they compute.
+void AddStages(Job& job, const ScheduleModel& schedule, const std::vector<int>& bounds,
+               const Hosts& hosts, Candidate& candidate, schedule::TimelineCosts& costs) {
+  for (size_t stage = 0; stage < candidate.nodes.size(); ++stage) {
+    const int node = candidate.nodes[stage];
+    const NodeProfile& profile = job.eligible.nodes[node];
+    const int begin = bounds[stage], end = bounds[stage + 1];
+    const double share = ShareOf(hosts, hosts.host[stage]);
+    const UnitSeconds seconds = job.costs[node].Seconds(begin, end);
+    StagePlacement& placement = candidate.plan.stages.emplace_back();
+    placement.node = profile.name;
+    placement.range = job.units.Ops(begin, end);
+    placement.slots = schedule.slots()[stage];
+    placement.memory = job.memory.Of(begin, end, placement.slots);
+    placement.forward_seconds = seconds.forward / share;
+    placement.backward_seconds = seconds.backward / share;
+    costs.forward_seconds.push_back(placement.forward_seconds);
+    costs.backward_seconds.push_back(placement.backward_seconds);
+    costs.optimizer_seconds.push_back(
+        OptimizerSeconds(static_cast<double>(placement.memory.weights), profile) / share);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> SitesOf(const Job& job, const Candidate& candidate) {
+  std::vector<std::string> sites;
+  for (const int node : candidate.nodes) {
+    const std::string& site = job.eligible.nodes[node].site;
+    if (sites.empty() || sites.back() != site) sites.push_back(site);
+  }
+  return sites;
+}
+
+absl::StatusOr<SiteLeg> LegBetween(const Job& job, const NodeProfile& from, const NodeProfile& to) {
+  const Link there = job.links.Between(from, to);
+  const Link back = job.links.Between(to, from);
+  const double elements = job.CutElementsMax();
+  LH_ASSIGN_OR_RETURN(const compression::Codec* codec,
+                      ChooseCodec(job.spec.codec, elements, there, back));
+  const FrameSeconds activation = FrameSecondsOf(*codec, elements, there);
+  const FrameSeconds gradient = FrameSecondsOf(*codec, elements, back);
+  const double latency = there.latency_seconds + back.latency_seconds;
+  SiteLeg leg;
+  leg.round_trip_seconds = latency + activation.total() + gradient.total();
+  leg.slowest_transfer_seconds = std::max(activation.transfer, gradient.transfer);
+  if (const double tied = job.units.TiedBytes(); tied > 0) {
+    leg.tied_seconds = latency + tied / there.bytes_per_second + tied / back.bytes_per_second;
+  }
+  return leg;
+}
+
+absl::StatusOr<std::optional<Candidate>> Evaluate(Job& job, const ScheduleModel& schedule,
+                                                  const std::vector<int>& nodes) {
+  const Hosts hosts = HostsOf(job.eligible.nodes, nodes);
+  const std::optional<std::vector<int>> bounds = PartitionOver(job, schedule, nodes, hosts);
+  if (!bounds.has_value()) return std::nullopt;
+  Candidate candidate;
+  candidate.nodes = nodes;
+  candidate.plan.schedule = job.spec.schedule;
+  candidate.plan.numeric_class = job.eligible.numeric_class;
+  schedule::TimelineCosts costs;
+  AddStages(job, schedule, *bounds, hosts, candidate, costs);
+  for (size_t stage = 0; stage + 1 < nodes.size(); ++stage) {
+    const double cut_bytes = job.units.CutBytes((*bounds)[stage + 1]);
+    LH_RETURN_IF_ERROR(AddLink(job, cut_bytes, candidate, static_cast<int>(stage), costs));
+  }
+  AddTiedTraffic(job, candidate, costs);
+  LH_ASSIGN_OR_RETURN(StepPrediction prediction, schedule.Predict(costs));
+  candidate.plan.step_seconds = prediction.step_seconds;
+  candidate.stage_busy_seconds = std::move(prediction.compute_seconds);
+  return candidate;
+}
+
+}  // namespace longhaul::coordinator

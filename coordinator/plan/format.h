@@ -1,0 +1,33 @@
+// Numbers as people read them, for reasons, refusals and tables.
+#ifndef LONGHAUL_COORDINATOR_PLAN_FORMAT_H_
+#define LONGHAUL_COORDINATOR_PLAN_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "model/cost.h"
+
+namespace longhaul::coordinator {
+
+// Three digits that matter: "812 ms", "1.35 s", "250 us".
+std::string FormatSeconds(double seconds);
+// "1000 Mbit/s", "40 Mbit/s", "0.5 Mbit/s".
+std::string FormatRate(double bytes_per_second);
+// "5300 MiB", "0.25 MiB".
+std::string FormatMebibytes(double bytes);
+// "91 %".
+std::string FormatPercent(double part);
+// "1 stage", "3 stages".
+std::string FormatCount(int64_t count, absl::string_view noun);
+// "stage 1", "stages 1 and 3", "stages 0, 1 and 2": joined for a sentence.
+std::string JoinWords(const std::vector<std::string>& words);
+// "layer 3", "layers 0-2".
+std::string FormatLayers(const model::Graph& graph, model::OpRange range);
+// The largest part of a stage's memory: "optimizer 2000 MiB".
+std::string LargestPart(const model::StageMemory& memory);
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_PLAN_FORMAT_H_

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/plan/format.h"
+#include "coordinator/plan/planner.h"
+#include "coordinator/plan/table.h"
+#include "model/family.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+constexpr size_t kReasonColumnsMax = 98;
+
+const NodeProfile* FindNode(const PlanRequest& request, const std::string& name) {
+  const auto found = std::find_if(request.nodes.begin(), request.nodes.end(),
+                                  [&](const NodeProfile& node) { return node.name == name; });
+  return found == request.nodes.end() ? nullptr : &*found;
+}
+
+// "0-2"; the operators instead where the model of the request is not the plan's.
+std::string LayersOf(const absl::StatusOr<model::Graph>& graph, model::OpRange range) {
+  if (!graph.ok() || range.begin >= range.end || range.end > static_cast<int>(graph->ops.size()) ||
+      range.begin < 0) {
+    return absl::StrCat("ops ", range.begin, "-", range.end - 1);
+  }
+  const int first = graph->ops[range.begin].layer;
+  const int last = graph->ops[range.end - 1].layer;
+  return first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last);
+}
+
+std::string StageTable(const Plan& plan, const PlanRequest& request) {
+  const absl::StatusOr<model::Graph> graph = model::BuildGraph(request.spec.model);
+  std::vector<std::vector<std::string>> rows = {
+      {"STAGE", "NODE", "SITE", "LAYERS", "SLOTS", "MEMORY", "OF", "FORWARD", "BACKWARD", "SENDS"}};
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    const StagePlacement& stage = plan.stages[s];
+    const NodeProfile* node = FindNode(request, stage.node);
+    rows.push_back(
+        {absl::StrCat(s), stage.node, node == nullptr ? "-" : node->site,
+         LayersOf(graph, stage.range), absl::StrCat(stage.slots),
+         FormatMebibytes(static_cast<double>(stage.memory.total())),
+         node == nullptr ? "-" : FormatMebibytes(static_cast<double>(node->memory_bytes)),
+         FormatSeconds(stage.forward_seconds), FormatSeconds(stage.backward_seconds),
+         s < plan.link_codecs.size() ? plan.link_codecs[s] : "-"});
+  }
+  using enum Align;
+  return FormatTable({kRight, kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kLeft},
+                     rows);
+}
+
+// "- " and the sentence, broken between words.
+std::string ListItem(const std::string& sentence) {
+  std::string text = "- ";
+  size_t column = text.size();
+  size_t begin = 0;
+  while (begin < sentence.size()) {
+    const size_t end = std::min(sentence.find(' ', begin), sentence.size());
+    const std::string word = sentence.substr(begin, end - begin);
+    if (column > 2 && column + 1 + word.size() > kReasonColumnsMax) {
+      text += "\n  ";
+      column = 2;
+    } else if (column > 2) {
+      text += ' ';
+      ++column;
+    }
+    text += word;
+    column += word.size();
+    begin = end + 1;
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string PlanToText(const Plan& plan, const PlanRequest& request) {
+  const double tokens = static_cast<double>(request.spec.train.global_batch) *
+                        static_cast<double>(request.spec.model.context);
+  std::string text = absl::StrCat("Plan of run ", request.spec.name, ": ",
+                                  FormatCount(plan.stages.size(), "stage"), ", schedule ",
+                                  plan.schedule, ", ", FormatCount(plan.wan_links, "WAN link"),
+                                  "\n", "Predicted: ", FormatSeconds(plan.step_seconds), " a step");
+  if (plan.step_seconds > 0) {
+    absl::StrAppend(&text, ", ", static_cast<int64_t>(tokens / plan.step_seconds + 0.5),
+                    " tokens/s");
+  }
+  absl::StrAppend(&text, "\n\n", StageTable(plan, request), "\nWhy:\n");
+  for (const std::string& reason : plan.reasons) text += ListItem(reason);
+  return text;
+}
+
+}  // namespace longhaul::coordinator

@@ -1,0 +1,137 @@
+// What the planner refuses, and with which words.
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/plan/planner.h"
+#include "coordinator/plan/testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string RefusalOf(const PlanRequest& request) {
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition) << plan.status();
+  return std::string(plan.status().message());
+}
+
+PlanRequest RequestOf(int nodes) {
+  PlanRequest request = SmallRequest({});
+  for (int i = 0; i < nodes; ++i) request.nodes.push_back(SomeNode(absl::StrCat("n", i), "east"));
+  return request;
+}
+
+TEST(Refusal, NoNodes) {
+  EXPECT_THAT(RefusalOf(RequestOf(0)),
+              AllOf(HasSubstr("no node is available"), HasSubstr("longhauld worker")));
+}
+
+TEST(Refusal, MoreStagesThanLayers) {
+  PlanRequest request = RequestOf(8);
+  request.spec.stages = 6;
+  EXPECT_THAT(RefusalOf(request),
+              AllOf(HasSubstr("model.layers is 4: at most 4 stages"), HasSubstr("6")));
+}
+
+TEST(Refusal, MoreStagesThanNodes) {
+  PlanRequest request = RequestOf(2);
+  request.spec.stages = 4;
+  EXPECT_THAT(RefusalOf(request), AllOf(HasSubstr("pipeline.stages is 4 but 2 nodes are available"),
+                                        HasSubstr("start 2 more")));
+}
+
+TEST(Refusal, TheRequestsStagesCountBeforeTheSpecs) {
+  PlanRequest request = RequestOf(2);
+  request.spec.stages = 4;
+  request.stages = 2;
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->stages.size(), 2u);
+}
+
+TEST(Refusal, MemoryShowsEveryStageAndTheRemedy) {
+  PlanRequest request = RequestOf(2);
+  request.spec.stages = 2;
+  for (NodeProfile& node : request.nodes) node.memory_bytes = 1 << 20;
+  EXPECT_THAT(RefusalOf(request),
+              AllOf(HasSubstr("stage 0 (layers 0-1) needs "), HasSubstr("stage 1 (layers 2-3)"),
+                    HasSubstr("has 1 MiB, too little"), HasSubstr("most: "),
+                    HasSubstr("smaller train.micro_batch (now 4)"), HasSubstr("What helps: ")));
+}
+
+TEST(Refusal, AFixedNumberOfStagesThatIsTooSmallIsToldOfMoreStages) {
+  PlanRequest request = RequestOf(4);
+  request.spec.stages = 1;
+  const int64_t whole = MakePlan(request)->stages[0].memory.total();
+  for (NodeProfile& node : request.nodes) node.memory_bytes = whole - 1;
+  EXPECT_THAT(RefusalOf(request), HasSubstr("more stages (pipeline.stages up to 4)"));
+  request.spec.stages = 0;
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->reasons[0], HasSubstr("Of 1 stage some would not fit"));
+}
+
+TEST(NumericClass, TheMostCommonIsTakenAndTheOthersAreNamed) {
+  PlanRequest request = RequestOf(4);
+  request.nodes[1].numeric_class = "avx512";
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->numeric_class, "avx2");
+  EXPECT_THAT(NodesOf(*plan), Not(Contains("n1")));
+  EXPECT_THAT(plan->reasons,
+              Contains(AllOf(HasSubstr("n1"), HasSubstr("'avx512'"), HasSubstr("'avx2'"))));
+}
+
+TEST(NumericClass, MoreStagesThanTheClassHasNodesIsRefusedWithTheClasses) {
+  PlanRequest request = RequestOf(4);
+  request.nodes[1].numeric_class = "avx512";
+  request.spec.stages = 4;
+  EXPECT_THAT(RefusalOf(request),
+              AllOf(HasSubstr("numeric class 'avx2'"), HasSubstr("3 of 'avx2' (n0, n2, n3)"),
+                    HasSubstr("1 of 'avx512' (n1)"), HasSubstr("cpu.isa")));
+}
+
+TEST(NumericClass, ARunKeepsItsClass) {
+  PlanRequest request = RequestOf(3);
+  request.nodes[1].numeric_class = "avx512";
+  request.numeric_class = "avx512";
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(NodesOf(*plan), ElementsAre("n1"));
+  request.numeric_class = "sve";
+  EXPECT_THAT(RefusalOf(request),
+              AllOf(HasSubstr("the run was begun with numeric class 'sve'"), HasSubstr("0 of 3")));
+}
+
+TEST(Refusal, NodesWithoutUsableSpeedAreLeftOut) {
+  PlanRequest request = RequestOf(3);
+  request.nodes[0].flops_per_second = std::numeric_limits<double>::quiet_NaN();
+  request.nodes[2].bytes_per_second = 0;
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(NodesOf(*plan), ElementsAre("n1"));
+  request.nodes[1].threads = 0;
+  EXPECT_THAT(RefusalOf(request), HasSubstr("flops_per_second is nan"));
+}
+
+TEST(Refusal, RequestsThatMakeNoSense) {
+  PlanRequest request = RequestOf(2);
+  request.nodes[1].name = "n0";
+  EXPECT_EQ(MakePlan(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request = RequestOf(2);
+  request.spec.train.micro_batch = 0;
+  EXPECT_EQ(MakePlan(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request = RequestOf(2);
+  request.spec.model.heads = 3;
+  EXPECT_EQ(MakePlan(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace longhaul::coordinator

@@ -1,0 +1,158 @@
+// Topology files: `longhaul plan --topology`.
+//
+//   nodes:
+//     - {name: a1, site: east, host: a, host_cores: 8, threads: 4, gigaflops: 250,
+//        memory_gigabytes_per_second: 20, memory_mebibytes: 16384, numeric_class: avx2}
+//   links:
+//     - {from: east, to: west, latency_milliseconds: 35, megabits_per_second: 400}
+//
+// Only name, site, gigaflops and memory_mebibytes of a node and both ends of a link are needed. A
+// link that is given in one direction only holds for both.
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/ids.h"
+#include "base/status_macros.h"
+#include "coordinator/plan/planner.h"
+#include "run/fields.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+constexpr size_t kNodesMax = 4096;
+constexpr size_t kLinksMax = 65536;
+constexpr int64_t kCoresMax = 65536;
+constexpr int64_t kMebibytesMax = int64_t{1} << 30;
+constexpr double kNumberMax = 1e12;
+
+// As written, before units are converted.
+struct NodeEntry {
+  std::string name, site, host, numeric_class;
+  int64_t host_cores = 0;
+  int64_t threads = 1;
+  double gigaflops = 0;
+  double gigabytes_per_second = 10;
+  int64_t mebibytes = 0;
+};
+struct LinkEntry {
+  std::string from, to;
+  double latency_milliseconds = 0;
+  double megabits_per_second = 0;
+};
+
+std::vector<run::Field> FieldsOf(NodeEntry& node) {
+  const auto positive = [](double* value) {
+    return run::Real{.value = value, .min = 0, .max = kNumberMax, .min_excluded = true};
+  };
+  constexpr auto kRequired = run::Presence::kRequired;
+  return {{"name", run::Text{&node.name}, kRequired},
+          {"site", run::Text{&node.site}, kRequired},
+          {"host", run::Text{&node.host}},
+          {"host_cores", run::Whole{&node.host_cores, 1, kCoresMax}},
+          {"threads", run::Whole{&node.threads, 1, kCoresMax}},
+          {"gigaflops", positive(&node.gigaflops), kRequired},
+          {"memory_gigabytes_per_second", positive(&node.gigabytes_per_second)},
+          {"memory_mebibytes", run::Whole{&node.mebibytes, 1, kMebibytesMax}, kRequired},
+          {"numeric_class", run::Text{&node.numeric_class}}};
+}
+
+std::vector<run::Field> FieldsOf(LinkEntry& link) {
+  return {{"from", run::Text{&link.from}, run::Presence::kRequired},
+          {"to", run::Text{&link.to}, run::Presence::kRequired},
+          {"latency_milliseconds", run::Real{&link.latency_milliseconds, 0, kNumberMax}},
+          {"megabits_per_second",
+           run::Real{&link.megabits_per_second, 0, kNumberMax, /*min_excluded=*/true}}};
+}
+
+NodeProfile ProfileOf(const NodeEntry& entry) {
+  return {.name = entry.name,
+          .site = entry.site,
+          .host = entry.host,
+          .host_cores = static_cast<int>(entry.host_cores),
+          .flops_per_second = entry.gigaflops * 1e9,
+          .bytes_per_second = entry.gigabytes_per_second * 1e9,
+          .threads = static_cast<int>(entry.threads),
+          .memory_bytes = entry.mebibytes << 20,
+          .numeric_class = entry.numeric_class};
+}
+
+LinkProfile ProfileOf(const LinkEntry& entry) {
+  return {.from_site = entry.from,
+          .to_site = entry.to,
+          .latency_seconds = entry.latency_milliseconds * 1e-3,
+          .bytes_per_second = entry.megabits_per_second * 1e6 / 8};
+}
+
+absl::Status ErrorAt(const run::KeyLines& lines, const std::string& key,
+                     absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat(lines.Where(key), ": '", key, "': ", message));
+}
+
+absl::Status CheckNodes(const std::deque<NodeEntry>& nodes, const run::KeyLines& lines) {
+  if (nodes.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(lines.Where("nodes"), ": 'nodes': expected at least one node"));
+  }
+  std::set<std::string> names;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::string key = absl::StrCat("nodes[", i, "]");
+    if (const absl::Status name = ValidateName("node name", nodes[i].name); !name.ok()) {
+      return ErrorAt(lines, key + ".name", name.message());
+    }
+    if (const absl::Status site = ValidateName("site name", nodes[i].site); !site.ok()) {
+      return ErrorAt(lines, key + ".site", site.message());
+    }
+    if (!names.insert(nodes[i].name).second) {
+      return ErrorAt(lines, key + ".name", absl::StrCat("'", nodes[i].name, "' is given twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLinks(const std::deque<LinkEntry>& links, const std::deque<NodeEntry>& nodes,
+                        const run::KeyLines& lines) {
+  std::set<std::string> sites;
+  for (const NodeEntry& node : nodes) sites.insert(node.site);
+  std::set<std::pair<std::string, std::string>> known;
+  for (size_t i = 0; i < links.size(); ++i) {
+    const LinkEntry& link = links[i];
+    const std::string key = absl::StrCat("links[", i, "]");
+    const std::pair<const char*, const std::string*> ends[] = {{".from", &link.from},
+                                                               {".to", &link.to}};
+    for (const auto& [end, site] : ends) {
+      if (sites.count(*site) == 0) {
+        return ErrorAt(lines, key + end, absl::StrCat("no node has the site '", *site, "'"));
+      }
+    }
+    if (!known.insert({link.from, link.to}).second) {
+      return ErrorAt(lines, key,
+                     absl::StrCat("the link from ", link.from, " to ", link.to, " is given twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Topology> ParseTopology(absl::string_view yaml, absl::string_view file_name) {
+  std::deque<NodeEntry> nodes;  // deques, since tables of fields point into them
+  std::deque<LinkEntry> links;
+  const std::vector<run::Field> fields = {
+      {"nodes", run::Maps{kNodesMax, [&] { return FieldsOf(nodes.emplace_back()); }},
+       run::Presence::kRequired},
+      {"links", run::Maps{kLinksMax, [&] { return FieldsOf(links.emplace_back()); }}}};
+  LH_ASSIGN_OR_RETURN(const run::KeyLines lines, run::ReadYaml(yaml, file_name, fields));
+  LH_RETURN_IF_ERROR(CheckNodes(nodes, lines));
+  LH_RETURN_IF_ERROR(CheckLinks(links, nodes, lines));
+  Topology topology;
+  for (const NodeEntry& node : nodes) topology.nodes.push_back(ProfileOf(node));
+  for (const LinkEntry& link : links) topology.links.push_back(ProfileOf(link));
+  return topology;
+}
+
+}  // namespace longhaul::coordinator
