@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compute/backend/cpu/logarithm.h"
 #include "compute/backend/cpu/matrix_product.h"
@@ -12,7 +13,7 @@ namespace {
 
 // Queries are taken in blocks; a block multiplies with the keys up to its end only, which skips
 // most of the masked half of the scores.
-constexpr int64_t kBlockRows = 64;
+constexpr int64_t kBlockRows = 32;
 // Heads share this many workspace regions at most, so that its size is bounded; each region's heads
 // run one after another.
 constexpr int64_t kRegionsMax = 64;
@@ -79,10 +80,21 @@ void ComputeScores(const Head<T>& head, const Block<T>& block) {
                .factor = head.scale});
 }
 
-// Clears the scores of keys after the query, so that products over the whole block ignore them.
+// How much of a row the kernels work on: the keys that the query sees, rounded up to whole vectors
+// where the block has room, which spares them the slow end of a row.
 template <typename T>
-void ClearMasked(const Head<T>& head, const Block<T>& block, int64_t row, T* scores) {
-  std::fill(scores + row + 1, scores + block.end, T{0});
+int64_t PaddedKeys(const Block<T>& block, int64_t row) {
+  constexpr int64_t kVector = 16;
+  return std::min(block.end, (row + kVector) / kVector * kVector);
+}
+
+// Masks the keys after the query: no probability within the padding, zeros after it, so that
+// products over the whole block ignore them.
+template <typename T>
+void Mask(const Block<T>& block, int64_t row, T* scores) {
+  const int64_t padded = PaddedKeys(block, row);
+  std::fill(scores + row + 1, scores + padded, -std::numeric_limits<T>::infinity());
+  std::fill(scores + padded, scores + block.end, T{0});
 }
 
 template <typename T>
@@ -92,9 +104,10 @@ void ForwardBlock(const Head<T>& head, const Block<T>& block, T* output, T* lse)
   ComputeScores(head, block);
   for (int64_t row = block.begin; row < block.end; ++row) {
     T* scores = block.scores + (row - block.begin) * head.context;
-    const T largest = kernels.max(scores, row + 1);
-    const double sum = kernels.exponentials(scores, largest, scores, row + 1);
-    ClearMasked(head, block, row, scores);
+    Mask(block, row, scores);
+    const int64_t keys = PaddedKeys(block, row);
+    const T largest = kernels.max(scores, keys);
+    const double sum = kernels.exponentials(scores, largest, scores, keys);
     lse[row] = static_cast<T>(static_cast<double>(largest) + Logarithm(sum));
     inverse_sums[row - block.begin] = static_cast<T>(1 / sum);
   }
@@ -140,12 +153,13 @@ void ComputeScoreGradients(const Head<T>& head, const Block<T>& block,
   for (int64_t row = block.begin; row < block.end; ++row) {
     T* scores = block.scores + (row - block.begin) * head.context;
     T* score_gradients = gradient.score_gradients + (row - block.begin) * head.context;
-    kernels.exponentials(scores, gradient.lse[row], scores, row + 1);
+    Mask(block, row, scores);
+    const int64_t keys = PaddedKeys(block, row);
+    kernels.exponentials(scores, gradient.lse[row], scores, keys);
     const T mean = kernels.dot(gradient.output_gradient + row * head.output_stride,
                                gradient.output + row * head.output_stride, head.width);
-    kernels.softmax_backward(scores, mean, head.scale, score_gradients, row + 1);
-    ClearMasked(head, block, row, scores);
-    ClearMasked(head, block, row, score_gradients);
+    kernels.softmax_backward(scores, mean, head.scale, score_gradients, keys);
+    std::fill(score_gradients + keys, score_gradients + block.end, T{0});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sha256.h"
 #include "compute/testing/op_testing.h"
 #include "gtest/gtest.h"
 
@@ -156,15 +157,30 @@ class Trace {
   std::string bytes_;
 };
 
+constexpr int64_t kTraceLengths[] = {1, 2, 7, 15, 16, 17, 31, 33, 48, 63, 100, 1000, 2055};
+
 TYPED_TEST(KernelsTest, InstructionSetsGiveTheSameBits) {
   const std::vector<InstructionSet> sets = Sets();
-  for (const int64_t n : {1, 2, 7, 15, 16, 17, 31, 33, 48, 63, 100, 1000, 2055}) {
+  for (const int64_t n : kTraceLengths) {
     const std::string expected = Trace<TypeParam>(Of<TypeParam>(sets[0]), n).Run();
     for (const InstructionSet& set : sets) {
       EXPECT_TRUE(Trace<TypeParam>(Of<TypeParam>(set), n).Run() == expected)
           << set.name << " differs from " << sets[0].name << " for " << n << " elements";
     }
   }
+}
+
+// Detects a change of bits, whether from an edit, a compiler or a build type: nodes that differ
+// here would train different weights without noticing. Other tests say whether the values are
+// right.
+TYPED_TEST(KernelsTest, BitsAreThoseOfEveryOtherBuild) {
+  std::string bytes;
+  for (const int64_t n : kTraceLengths)
+    bytes += Trace<TypeParam>(BestKernels<TypeParam>(), n).Run();
+  EXPECT_EQ(Sha256Hex(bytes),
+            (std::is_same_v<TypeParam, float>)
+                ? "1b9bef8398b3338ced42265ccbce140610e048ca1d54b3d1027cf61f9e8cff80"
+                : "e5278b25a9302512e87ebfafce63eb164649f4e7e0e30aba171d4691f97d6033");
 }
 
 TYPED_TEST(KernelsTest, BestIsTheLast) {

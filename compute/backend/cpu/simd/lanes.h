@@ -110,15 +110,22 @@ inline Lanes<T> operator/(const Lanes<T>& a, const Lanes<T>& b) {
   return Map<T>([](Register<T> x, Register<T> y) { return x / y; }, a, b);
 }
 
-// The tree that ends every sum over lanes: lane i takes lane i + 8, then i + 4, i + 2, i + 1.
-template <typename T>
-inline T SumOfLanes(const Lanes<T>& lanes) {
+// Combines the lanes by a fixed tree: lane i takes lane i + 8, then i + 4, i + 2, i + 1.
+template <typename T, typename F>
+inline __attribute__((always_inline)) T FoldLanes(const Lanes<T>& lanes, const F& combine) {
   T values[kLanes];
   Store(values, lanes);
+#pragma GCC unroll 4
   for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) values[i] += values[i + half];
+#pragma GCC unroll 8
+    for (int i = 0; i < half; ++i) values[i] = combine(values[i], values[i + half]);
   }
   return values[0];
+}
+
+template <typename T>
+inline T SumOfLanes(const Lanes<T>& lanes) {
+  return FoldLanes(lanes, [](T a, T b) { return a + b; });
 }
 
 // Calls body(offset, count) for each 16 elements of n; count is 16 but in the last call. `body` is

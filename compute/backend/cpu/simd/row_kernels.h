@@ -17,11 +17,7 @@ T MaxOfRow(const T* input, int64_t n) {
     largest = Map<T>([](Register<T> a, Register<T> b) { return b > a ? b : a; }, largest,
                      Load(input + i, count, lowest));
   });
-  T values[kLanes];
-  Store(values, largest);
-  T result = lowest;
-  for (const T value : values) result = value > result ? value : result;
-  return result;
+  return FoldLanes(largest, [](T a, T b) { return b > a ? b : a; });
 }
 
 template <typename T>
