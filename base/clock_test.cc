@@ -11,8 +11,9 @@ namespace {
 TEST(FakeClock, DeadlinePassesOnlyWhenAdvanced) {
   FakeClock clock;
   BoundedQueue<int> queue(1, clock);
+  const absl::Time deadline = clock.Now() + absl::Minutes(1);  // before the other thread moves it
   std::thread other([&] { clock.Advance(absl::Hours(1)); });
-  EXPECT_FALSE(queue.Pop(clock.Now() + absl::Minutes(1)).has_value());
+  EXPECT_FALSE(queue.Pop(deadline).has_value());
   other.join();
 }
 
