@@ -62,15 +62,6 @@ absl::Status WriteAll(int fd, const std::string& path, absl::string_view bytes) 
   return absl::OkStatus();
 }
 
-absl::Status SyncDirectory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  const int result = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  return result == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync", path);
-}
-
 }  // namespace
 
 absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view path) {
@@ -137,6 +128,15 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return SyncDirectory(folder.empty() ? "." : folder);
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open", path);
+  const int result = ::fsync(fd);
+  const int error = errno;
+  ::close(fd);
+  return result == 0 ? absl::OkStatus() : ErrnoStatus(error, "fsync", path);
 }
 
 absl::Status MakeDirectories(const std::string& path) {

@@ -28,6 +28,9 @@ absl::StatusOr<uint64_t> FileSize(const std::string& path);
 // temporary file is removed and an old `path` is untouched.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
 
+// Makes what was created, renamed or removed directly in a folder durable.
+absl::Status SyncDirectory(const std::string& path);
+
 // Like `mkdir -p`, mode 0700 for what it creates.
 absl::Status MakeDirectories(const std::string& path);
 
