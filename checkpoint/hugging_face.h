@@ -24,6 +24,7 @@ struct HuggingFaceFiles {
   std::string config_json;
   std::string model_safetensors;
 };
+// InvalidArgument if the parameters' number or sizes are not those of the model.
 absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(const ModelWeights& weights);
 
 // Writes both files, atomically each, into `directory`, which is created. Refuses a directory that
@@ -31,7 +32,9 @@ absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(const ModelWeights& weights);
 absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& directory,
                               bool overwrite);
 
-// Reads a directory as written above. Errors name file, key or tensor.
+// Reads a directory as written above, or as transformers saves such a model again. Refuses what
+// would compute something else (another activation, scaling or dtype, unknown keys, tensors too
+// many or too few). Errors name file, key or tensor.
 absl::StatusOr<ModelWeights> ImportHuggingFace(const std::string& directory);
 
 }  // namespace longhaul::checkpoint

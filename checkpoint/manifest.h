@@ -26,17 +26,19 @@ struct Shard {
 struct Manifest {
   std::string run;
   Epoch epoch;
-  int64_t step = 0;             // completed optimizer steps
-  int64_t tokens = 0;           // consumed so far
+  int64_t step = 0;    // completed optimizer steps
+  int64_t tokens = 0;  // consumed so far
   std::string numeric_class;
   std::vector<Shard> shards;
   bool operator==(const Manifest&) const = default;
 };
 
-// Every parameter of the graph is in exactly one shard, and nothing else is. The error names the
-// parameter that is missing or doubled.
+// Every parameter of the graph is in exactly one shard, and nothing else is. InvalidArgument names
+// the parameter that is missing, doubled or unknown, or the shard that is empty.
 absl::Status ValidateCoverage(const Manifest& manifest, const model::Graph& graph);
 
+// JSON with a schema version, both ways. InvalidArgument for anything but what ToJson writes, names
+// and hashes that are not safe as file names included.
 std::string ToJson(const Manifest& manifest);
 absl::StatusOr<Manifest> ManifestFromJson(absl::string_view json);
 

@@ -18,16 +18,17 @@ struct TensorView {
   std::string name;
   std::string dtype = "F32";  // F32 and F64 are written; any is listed when reading
   std::vector<int64_t> shape;
-  absl::string_view bytes;    // points into memory of the caller
+  absl::string_view bytes;  // points into memory of the caller
 };
 
-// Deterministic: equal tensors in equal order and equal metadata give equal bytes.
+// Deterministic: equal tensors in equal order and equal metadata give equal bytes. Names must be
+// UTF-8, each given once, and `bytes` must fit dtype times shape.
 std::string WriteSafetensors(absl::Span<const TensorView> tensors,
                              const std::map<std::string, std::string>& metadata);
 
 // Views into `bytes`. DataLoss naming the tensor for anything inconsistent: header beyond the file,
 // bad JSON, duplicate names, offsets that overlap, leave holes, overflow or do not fit dtype times
-// shape.
+// shape, and unknown dtypes. Tensors are in the order of their offsets.
 struct SafetensorsFile {
   std::vector<TensorView> tensors;
   std::map<std::string, std::string> metadata;

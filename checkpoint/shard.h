@@ -26,10 +26,12 @@ struct EncodedShard {
   Shard shard;
   std::string bytes;
 };
+// Deterministic. Spans must have the parameters' sizes, and no index may come twice.
 EncodedShard EncodeShard(const model::Graph& graph, absl::Span<const ParameterState> states);
 
 // Checks hash, names, shapes and dtypes against the manifest's entry and the graph, then copies the
-// parameters asked for that are in this shard. Returns how many were copied.
+// parameters asked for that are in this shard. Returns how many were copied. DataLoss names shard
+// and parameter; nothing is copied then.
 absl::StatusOr<int> DecodeShard(const model::Graph& graph, const Shard& shard,
                                 absl::string_view bytes,
                                 absl::Span<const MutableParameterState> wanted);

@@ -4,9 +4,11 @@
 #ifndef LONGHAUL_CHECKPOINT_SHARD_STORE_H_
 #define LONGHAUL_CHECKPOINT_SHARD_STORE_H_
 
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "checkpoint/manifest.h"
@@ -18,25 +20,39 @@ class ShardStore {
  public:
   explicit ShardStore(std::string folder);
 
-  // Idempotent. DataLoss if the bytes do not have the hash; ResourceExhausted on a full disk.
+  // Idempotent; replaces a stored shard that is damaged. InvalidArgument if `sha256` is no hash,
+  // DataLoss if the bytes do not have the hash; ResourceExhausted on a full disk.
   absl::Status PutShard(absl::string_view sha256, absl::string_view bytes);
-  // DataLoss naming shard and file if the stored bytes no longer have the hash.
+  // NotFound, or DataLoss naming the file if the stored bytes no longer have the hash.
   absl::StatusOr<std::string> GetShard(absl::string_view sha256) const;
   bool HasShard(absl::string_view sha256) const;
 
-  // Refuses a manifest one of whose shards is not here, or that does not cover `graph`.
+  // Refuses (InvalidArgument or FailedPrecondition, naming parameter or shard) a manifest that does
+  // not cover `graph`, one of whose shards is not here in its length, or whose step is already
+  // committed under a newer epoch. Replaces one of the same or an older epoch.
   absl::Status Commit(const Manifest& manifest, const model::Graph& graph);
-  // Ascending by step. Files that do not parse are reported in `damaged`, not hidden.
+  // Ascending by step. Files that do not parse or do not belong to their name are reported in
+  // `damaged` ("FILE: why"), not hidden.
   absl::StatusOr<std::vector<Manifest>> Manifests(absl::string_view run,
                                                   std::vector<std::string>* damaged) const;
 
-  // Keeps the newest `keep` manifests of the run and removes older ones, then every shard that no
-  // manifest of any run names, except those in `protected_shards` (being written now).
+  // Keeps the newest `keep` (at least 1) manifests of the run and removes older ones, then every
+  // shard that no manifest of any run names, except those in `protected_shards` (being written
+  // now), then what writes that were cut short have left. While a manifest of any run is damaged,
+  // shards that it may name are not known: all are kept, and DataLoss names the file.
   absl::Status Prune(absl::string_view run, int keep,
                      const std::vector<std::string>& protected_shards);
 
  private:
+  std::string ShardPath(absl::string_view sha256) const;
+  std::string RunFolder(absl::string_view run) const;
+  absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view run,
+                                                      std::vector<std::string>* damaged) const;
+  absl::Status RemoveOldManifests(absl::string_view run, int keep);
+  absl::StatusOr<absl::flat_hash_set<std::string>> NamedShards() const;
+
   const std::string folder_;
+  mutable std::mutex mutex_;  // held while files are written, listed or removed
 };
 
 }  // namespace longhaul::checkpoint
