@@ -90,6 +90,7 @@ void OnShardFailed(Turn& turn, const ShardFailed& event) {
   RunRecord& run = *place.run;
   if (run.checkpoint.has_value() && run.checkpoint->step >= event.step) return;
   run.pending_shards.erase(event.step);
+  place.progress().failed_step = event.step;
   OnCommitFailed(turn, run, event.step, Annotate(event.status, NameStage(run, place.stage)));
   FinishIfComplete(turn, run);
 }

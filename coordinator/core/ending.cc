@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,40 @@ bool IsSaved(const RunRecord& run, int64_t step) {
   return step == 0 && run.commits.empty();  // nothing was trained: the initial weights
 }
 
+// The step at which every stage has ended or failed to store its shard, if one did fail.
+std::optional<int64_t> FindFailedEnd(const RunRecord& run) {
+  std::optional<int64_t> end;
+  bool some_failed = false;
+  for (const StageProgress& progress : run.progress) {
+    const int64_t step = progress.ended ? progress.ended_step : progress.failed_step;
+    if (end.value_or(step) != step) return std::nullopt;
+    end = step;
+    some_failed = some_failed || !progress.ended;
+  }
+  if (!some_failed || end.value_or(-1) < 0) return std::nullopt;
+  return end;
+}
+
+// Stages that cannot store their last shards have nothing more to say: the run must not wait for
+// them. Returns whether it was interrupted.
+bool InterruptFailedEnd(Turn& turn, RunRecord& run) {
+  const std::optional<int64_t> end = FindFailedEnd(run);
+  if (!end.has_value()) return false;
+  const bool some_ended = std::any_of(run.progress.begin(), run.progress.end(),
+                                      [](const StageProgress& p) { return p.ended; });
+  if (some_ended || *end == run.spec.train.steps) {
+    Interrupt(turn, run, run.checkpoint_problem, "");
+    return true;
+  }
+  const bool may_go_on = std::any_of(run.progress.begin(), run.progress.end(),
+                                     [&](const StageProgress& p) { return p.step > *end; });
+  if (run.phase == RunPhase::kEnding && !may_go_on) {
+    // It may have been a checkpoint in passing, just before the step that the stop comes after.
+    run.phase_deadline = std::min(run.phase_deadline, turn.now + turn.state.options.lease);
+  }
+  return false;
+}
+
 }  // namespace
 
 void SendStop(Turn& turn, const RunRecord& run) {
@@ -78,7 +113,7 @@ void OnStageEnded(Turn& turn, const StageEnded& event) {
 }
 
 void FinishIfComplete(Turn& turn, RunRecord& run) {
-  if (!IsActive(run)) return;
+  if (!IsActive(run) || InterruptFailedEnd(turn, run)) return;
   const bool all_ended = std::all_of(run.progress.begin(), run.progress.end(),
                                      [](const StageProgress& p) { return p.ended; });
   if (!all_ended) return;

@@ -47,6 +47,7 @@ std::string PhaseTimeout(const State& state, const RunRecord& run) {
           " did not come back within ", absl::FormatDuration(state.options.lease),
           " of the coordinator's restart");
     default: {
+      if (!run.checkpoint_problem.empty()) return run.checkpoint_problem;
       std::string missing = NameMissing(run, [](const StageProgress& p) { return !p.ended; });
       if (missing.empty()) missing = "the coordinator (its checkpoint is incomplete)";
       return absl::StrCat(missing, " did not end within ",

@@ -1,6 +1,8 @@
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "coordinator/core/turn.h"
 
 namespace longhaul::coordinator {
@@ -33,11 +35,24 @@ void TakeSession(Turn& turn, NodeRecord& node, const NodeConnected& event, bool 
   turn.Do(AcceptNode{event.session});
 }
 
+// Names and numbers of a worker go into messages, plans and the journal.
+absl::Status CheckFacts(const NodeFacts& facts) {
+  const NodeProfile& profile = facts.profile;
+  LH_RETURN_IF_ERROR(ValidateName("worker name", profile.name));
+  const bool sound = std::isfinite(profile.flops_per_second) && profile.flops_per_second >= 0 &&
+                     std::isfinite(profile.bytes_per_second) && profile.bytes_per_second >= 0 &&
+                     profile.memory_bytes >= 0 && profile.threads >= 0 && profile.host_cores >= 0;
+  if (sound) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("worker ", profile.name,
+                                                 " states a rate, memory or number of threads that "
+                                                 "is negative or not finite"));
+}
+
 }  // namespace
 
 void OnNodeConnected(Turn& turn, const NodeConnected& event) {
   const std::string& name = event.facts.profile.name;
-  if (absl::Status valid = ValidateName("worker name", name); !valid.ok()) {
+  if (absl::Status valid = CheckFacts(event.facts); !valid.ok()) {
     turn.Do(RefuseNode{event.session, std::move(valid), false});
     return;
   }

@@ -69,7 +69,8 @@ struct StageProgress {
   bool attached = false;  // its node is connected and claims this epoch
   bool ended = false;     // its last shard is stored, at `ended_step`
   int64_t ended_step = 0;
-  int64_t step = 0;  // last reported
+  int64_t failed_step = -1;  // newest step whose shard it could not store; -1: none
+  int64_t step = 0;          // last reported
 };
 
 // Who waits for the first plan of a start or resume, and what the run was before, so that a refusal

@@ -13,16 +13,41 @@ std::string MakeToken(const CoreOptions& options, const RunRecord& run) {
       absl::StrCat(options.token_secret, "\n", run.spec.name, "\n", ToString(run.epoch)));
 }
 
-void SendStart(Turn& turn, const RunRecord& run) {
+std::string Describe(const RunRecord& run) {
+  return absl::StrCat(StageCount(run), " stage", StageCount(run) == 1 ? "" : "s", ", epoch ",
+                      ToString(run.epoch));
+}
+
+// Every stage is ready, now or before the coordinator's restart.
+void BeginTraining(Turn& turn, RunRecord& run) {
+  run.phase = RunPhase::kTraining;
+  run.phase_deadline = absl::InfiniteFuture();
+  turn.Explain(absl::StrCat("run ", run.spec.name, " trains: ", Describe(run)));
   for (int stage = 0; stage < StageCount(run); ++stage) {
     const uint64_t session = SessionOf(turn.state, run, stage);
     if (session != 0) turn.Do(StartTraining{session, run.spec.name, run.epoch});
   }
+  const bool some_ended = std::any_of(run.progress.begin(), run.progress.end(),
+                                      [](const StageProgress& p) { return p.ended; });
+  if (run.stop_requested || some_ended || HasDrainingNode(turn.state, run)) {
+    BeginEnding(turn, run, run.reason);
+    FinishIfComplete(turn, run);
+  }
 }
 
-std::string Describe(const RunRecord& run) {
-  return absl::StrCat(StageCount(run), " stage", StageCount(run) == 1 ? "" : "s", ", epoch ",
-                      ToString(run.epoch));
+void BeginTrainingIfReady(Turn& turn, RunRecord& run) {
+  const bool all_ready = std::all_of(run.progress.begin(), run.progress.end(),
+                                     [](const StageProgress& p) { return p.ready; });
+  if (run.phase == RunPhase::kPreparing && all_ready) BeginTraining(turn, run);
+}
+
+void OnProgress(Turn& turn, const Place& place, int64_t step) {
+  StageProgress& progress = place.progress();
+  if (step <= progress.step) return;
+  progress.step = step;
+  if (place.run->phase == RunPhase::kEnding) {
+    place.run->phase_deadline = turn.now + turn.state.options.ending_max;
+  }
 }
 
 bool IsSound(const StepReport& report, const RunRecord& run) {
@@ -69,13 +94,7 @@ void OnStageReady(Turn& turn, const StageReady& event) {
     turn.Do(StartTraining{event.session, run.spec.name, run.epoch});
     return;
   }
-  const bool all_ready = std::all_of(run.progress.begin(), run.progress.end(),
-                                     [](const StageProgress& p) { return p.ready; });
-  if (run.phase != RunPhase::kPreparing || !all_ready) return;
-  run.phase = RunPhase::kTraining;
-  run.phase_deadline = absl::InfiniteFuture();
-  turn.Explain(absl::StrCat("run ", run.spec.name, " trains: ", Describe(run)));
-  SendStart(turn, run);
+  BeginTrainingIfReady(turn, run);
 }
 
 void OnStepReported(Turn& turn, const StepReported& event) {
@@ -86,26 +105,27 @@ void OnStepReported(Turn& turn, const StepReported& event) {
     turn.Do(RecordStep{report});
     const Place place = FindPlace(turn.state, event.session, report.run, report.epoch);
     if (place.run != nullptr && place.stage == report.stage) {
-      place.progress().step = std::max(place.progress().step, report.step);
+      OnProgress(turn, place, report.step);
     }
   }
   turn.Do(AcknowledgeStep{event.session, report.run, report.epoch, report.step});
 }
 
 void AdoptIfComplete(Turn& turn, RunRecord& run) {
+  bool has_trained = false;
   for (const StageProgress& progress : run.progress) {
     if (!progress.attached && !progress.ended) return;
+    has_trained = has_trained || progress.ended || progress.step > run.start_step;
   }
-  run.phase = RunPhase::kTraining;
-  run.phase_deadline = absl::InfiniteFuture();
   turn.Explain(absl::StrCat("run ", run.spec.name, " was adopted: ", Describe(run)));
-  SendStart(turn, run);
-  const bool some_ended = std::any_of(run.progress.begin(), run.progress.end(),
-                                      [](const StageProgress& p) { return p.ended; });
-  if (run.stop_requested || some_ended || HasDrainingNode(turn.state, run)) {
-    BeginEnding(turn, run, run.reason);
-    FinishIfComplete(turn, run);
+  if (has_trained) {
+    BeginTraining(turn, run);
+    return;
   }
+  // Stages that are ready say so again.
+  run.phase = RunPhase::kPreparing;
+  run.phase_deadline = turn.now + turn.state.options.prepare_max;
+  BeginTrainingIfReady(turn, run);
 }
 
 }  // namespace longhaul::coordinator
