@@ -1,0 +1,26 @@
+#include "coordinator/host/assignment.h"
+
+namespace longhaul::coordinator {
+
+AssignmentMessage FillAssignment(const State& state, const Assign& action) {
+  const RunRecord& run = state.runs.at(action.run);
+  AssignmentMessage message;
+  message.run = action.run;
+  message.epoch = action.epoch;
+  message.token = run.token;
+  message.spec = run.spec;
+  message.stage = action.stage;
+  for (const StagePlacement& stage : run.plan->stages) {
+    message.stages.push_back({.node = stage.node,
+                              .data_address = state.nodes.at(stage.node).facts.data_address,
+                              .range = stage.range,
+                              .slots = stage.slots});
+  }
+  message.link_codecs = run.plan->link_codecs;
+  message.numeric_class = run.numeric_class;
+  message.start_step = run.start_step;
+  message.checkpoint = run.checkpoint;
+  return message;
+}
+
+}  // namespace longhaul::coordinator

@@ -1,0 +1,64 @@
+#include "coordinator/host/checkpoints.h"
+
+#include <shared_mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "model/family.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+// Longer than any checkpoint is in the making; an upload that never came into one is rubbish then.
+constexpr absl::Duration kUploadKept = absl::Hours(24);
+
+}  // namespace
+
+StoredCheckpoints::StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, int kept, Log log)
+    : store_(store), clock_(clock), kept_(kept), log_(std::move(log)) {}
+
+absl::Status StoredCheckpoints::StoreShard(absl::string_view sha256, absl::string_view bytes) {
+  const std::shared_lock<std::shared_mutex> no_pruning(pruning_);
+  LH_RETURN_IF_ERROR(store_.PutShard(sha256, bytes));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  uploads_[std::string(sha256)] = clock_.Now();
+  return absl::OkStatus();
+}
+
+absl::Status StoredCheckpoints::Commit(const checkpoint::Manifest& manifest,
+                                       const run::RunSpec& spec) {
+  LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(spec.model));
+  LH_RETURN_IF_ERROR(store_.Commit(manifest, graph));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const checkpoint::Shard& shard : manifest.shards) uploads_.erase(shard.sha256);
+  }
+  Prune(manifest.run);
+  return absl::OkStatus();
+}
+
+void StoredCheckpoints::Prune(const std::string& run) {
+  const std::unique_lock<std::shared_mutex> no_uploads(pruning_);
+  std::vector<std::string> on_their_way;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const absl::Time now = clock_.Now();
+    for (auto upload = uploads_.begin(); upload != uploads_.end();) {
+      if (now - upload->second > kUploadKept) {
+        upload = uploads_.erase(upload);
+      } else {
+        on_their_way.push_back(upload->first);
+        ++upload;
+      }
+    }
+  }
+  const absl::Status pruned = store_.Prune(run, kept_, on_their_way);
+  if (!pruned.ok()) {
+    log_(true,
+         absl::StrCat("old checkpoints of run ", run, " were not removed: ", pruned.message()));
+  }
+}
+
+}  // namespace longhaul::coordinator

@@ -1,0 +1,87 @@
+#include "coordinator/host/coordinator_host.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "coordinator/host/host_loop.h"
+
+namespace longhaul::coordinator {
+
+absl::StatusOr<std::unique_ptr<CoordinatorHost>> CoordinatorHost::Create(
+    CoordinatorHostOptions options, CoordinatorHostDependencies dependencies) {
+  LH_CHECK(dependencies.clock != nullptr && dependencies.sink != nullptr &&
+               dependencies.journal != nullptr && dependencies.metrics != nullptr &&
+               dependencies.checkpoints != nullptr && dependencies.planner && dependencies.log,
+           "a dependency is missing");
+  LH_ASSIGN_OR_RETURN(JournalContents contents, dependencies.journal->Load());
+  State state = Restore(options.core, std::move(contents.nodes), std::move(contents.runs),
+                        dependencies.clock->Now());
+  return std::unique_ptr<CoordinatorHost>(
+      new HostLoop(std::move(options), std::move(dependencies), std::move(state)));
+}
+
+HostLoop::HostLoop(CoordinatorHostOptions options, CoordinatorHostDependencies dependencies,
+                   State state)
+    : options_(std::move(options)),
+      dependencies_(std::move(dependencies)),
+      clock_(*dependencies_.clock),
+      requests_(clock_),
+      events_(options_.events_max, clock_),
+      state_(std::move(state)),
+      next_tick_(clock_.Now() + options_.tick_every) {
+  work_ = std::make_unique<WorkThread>(
+      WorkThread::Dependencies{&clock_, dependencies_.planner, dependencies_.checkpoints,
+                               [this](Event event) { AddAnswer(std::move(event)); }});
+  thread_ = std::thread([this] { Loop(); });
+}
+
+HostLoop::~HostLoop() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  events_.Close();
+  requests_.Close(absl::CancelledError("the coordinator is ending"));
+  thread_.join();
+  work_.reset();
+}
+
+absl::StatusOr<std::string> HostLoop::Request(PersonEvent event, absl::Time deadline) {
+  LH_RETURN_IF_ERROR(health());
+  const uint64_t request = requests_.Open();
+  std::visit(
+      [&](auto& person) {
+        person.request = request;
+        if (!Post(std::move(person))) {
+          requests_.Resolve(
+              request, absl::ResourceExhaustedError("the coordinator is overloaded; try again"));
+        }
+      },
+      event);
+  return requests_.Wait(request, deadline);
+}
+
+State HostLoop::Snapshot() const {
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  return state_;
+}
+
+uint64_t HostLoop::version() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return version_;
+}
+
+uint64_t HostLoop::WaitForChange(uint64_t seen, absl::Time deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  clock_.WaitUntil(lock, changed_, deadline, [&] { return version_ != seen || ending_; });
+  return version_;
+}
+
+absl::Status HostLoop::health() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return health_;
+}
+
+}  // namespace longhaul::coordinator

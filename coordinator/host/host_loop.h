@@ -1,0 +1,85 @@
+// Private to coordinator_host.cc: what the loop thread does with events and actions.
+#ifndef LONGHAUL_COORDINATOR_HOST_HOST_LOOP_H_
+#define LONGHAUL_COORDINATOR_HOST_HOST_LOOP_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bounded_queue.h"
+#include "coordinator/host/coordinator_host.h"
+#include "coordinator/host/request_table.h"
+#include "coordinator/host/work_thread.h"
+
+namespace longhaul::coordinator {
+
+class HostLoop : public CoordinatorHost {
+ public:
+  HostLoop(CoordinatorHostOptions options, CoordinatorHostDependencies dependencies, State state);
+  ~HostLoop() override;
+
+  uint64_t NewSession() override { return ++newest_session_; }
+  bool Post(Event event) override { return events_.TryPush(std::move(event)); }
+  absl::StatusOr<std::string> Request(PersonEvent event, absl::Time deadline) override;
+  State Snapshot() const override;
+  uint64_t version() const override;
+  uint64_t WaitForChange(uint64_t seen, absl::Time deadline) override;
+  MetricsStore& metrics() override { return *dependencies_.metrics; }
+  Checkpoints& checkpoints() override { return *dependencies_.checkpoints; }
+  absl::Status health() const override;
+
+ private:
+  struct Perform;
+
+  void Loop();
+  std::optional<Event> NextEvent();
+  void Handle(const Event& event);
+  // Makes durable what the actions ask for. Anew until it succeeds, unless `once`.
+  absl::Status Persist(const std::vector<Action>& actions, bool once);
+  // Puts the state back and answers the person who asked.
+  void Undo(const Event& event, State before, const absl::Status& error);
+  // Writes the step reports gathered so far, then acknowledges them.
+  void FlushReports();
+  // Repeats `write` until it succeeds or the host ends; returns the last result.
+  absl::Status Persevere(const std::function<absl::Status()>& write);
+  void SetHealth(const absl::Status& status);
+  void Changed();
+  void AddAnswer(Event event);
+
+  const CoordinatorHostOptions options_;
+  const CoordinatorHostDependencies dependencies_;
+  Clock& clock_;
+  std::atomic<uint64_t> newest_session_ = 0;
+  RequestTable requests_;
+  BoundedQueue<Event> events_;
+
+  mutable std::mutex state_mutex_;
+  State state_;  // written by the loop thread under state_mutex_, read by it without
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  uint64_t version_ = 1;
+  bool ending_ = false;
+  absl::Status health_;
+  std::deque<Event> answers_;  // of the work thread; as many as there was work
+
+  // The loop thread's own.
+  absl::Time next_tick_;
+  std::vector<StepReport> reports_;
+  std::vector<AcknowledgeStep> acknowledgements_;
+
+  std::unique_ptr<WorkThread> work_;
+  std::thread thread_;
+};
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_HOST_HOST_LOOP_H_

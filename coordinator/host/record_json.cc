@@ -1,0 +1,177 @@
+#include "coordinator/host/record_json.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+constexpr int64_t kSchema = 1;
+// A manifest lists every parameter of the model; the largest models have some ten thousand.
+constexpr size_t kRecordBytesMax = size_t{64} << 20;
+constexpr int64_t kWholeMax = std::numeric_limits<int64_t>::max();
+
+constexpr NodeState kNodeStates[] = {NodeState::kConnected, NodeState::kLost, NodeState::kDraining,
+                                     NodeState::kDrained};
+constexpr RunState kRunStates[] = {RunState::kPending, RunState::kRunning, RunState::kInterrupted,
+                                   RunState::kStopped, RunState::kFailed,  RunState::kDone};
+
+std::string Dump(const Json& json) {
+  // Messages of other hosts are quoted in reasons; bytes that are not UTF-8 become U+FFFD.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Our own writers' output as a value.
+Json Embed(const std::string& text) { return Json::parse(text, nullptr, false); }
+
+template <typename E, size_t N>
+absl::StatusOr<E> StateFromName(const Json& json, const E (&states)[N], std::string (*name)(E)) {
+  LH_ASSIGN_OR_RETURN(const std::string text, JsonText(json, "state"));
+  for (const E state : states) {
+    if (name(state) == text) return state;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("'state' is '", text, "', which is not known"));
+}
+
+// A number of any sign bit; JsonWhole knows only int64_t.
+absl::StatusOr<uint64_t> Unsigned(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number_integer() ||
+      (!found->is_number_unsigned() && found->get<int64_t>() < 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", key, "' is not a whole number"));
+  }
+  return found->get<uint64_t>();
+}
+
+Json ProfileToJson(const NodeProfile& profile) {
+  return {{"name", profile.name},
+          {"site", profile.site},
+          {"host", profile.host},
+          {"host_cores", profile.host_cores},
+          {"flops_per_second", profile.flops_per_second},
+          {"bytes_per_second", profile.bytes_per_second},
+          {"threads", profile.threads},
+          {"memory_bytes", profile.memory_bytes},
+          {"numeric_class", profile.numeric_class}};
+}
+
+absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
+  NodeProfile profile;
+  LH_ASSIGN_OR_RETURN(profile.name, JsonText(json, "name"));
+  LH_RETURN_IF_ERROR(ValidateName("node name", profile.name));
+  LH_ASSIGN_OR_RETURN(profile.site, JsonText(json, "site"));
+  LH_ASSIGN_OR_RETURN(profile.host, JsonText(json, "host"));
+  LH_ASSIGN_OR_RETURN(const int64_t cores, JsonWhole(json, "host_cores", 0, 1 << 20));
+  profile.host_cores = static_cast<int>(cores);
+  LH_ASSIGN_OR_RETURN(profile.flops_per_second, JsonReal(json, "flops_per_second"));
+  LH_ASSIGN_OR_RETURN(profile.bytes_per_second, JsonReal(json, "bytes_per_second"));
+  LH_ASSIGN_OR_RETURN(const int64_t threads, JsonWhole(json, "threads", 0, 1 << 20));
+  profile.threads = static_cast<int>(threads);
+  LH_ASSIGN_OR_RETURN(profile.memory_bytes, JsonWhole(json, "memory_bytes", 0, kWholeMax));
+  LH_ASSIGN_OR_RETURN(profile.numeric_class, JsonText(json, "numeric_class"));
+  return profile;
+}
+
+absl::StatusOr<Epoch> EpochFromJson(const Json& json) {
+  constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();
+  LH_ASSIGN_OR_RETURN(const Json* epoch, JsonObject(json, "epoch"));
+  LH_ASSIGN_OR_RETURN(const int64_t term, JsonWhole(*epoch, "term", 0, kMax));
+  LH_ASSIGN_OR_RETURN(const int64_t number, JsonWhole(*epoch, "number", 0, kMax));
+  return Epoch{static_cast<uint32_t>(term), static_cast<uint32_t>(number)};
+}
+
+// The nested object under `key` as text for its own parser.
+absl::StatusOr<std::string> Nested(const Json& json, const char* key) {
+  LH_ASSIGN_OR_RETURN(const Json* nested, JsonObject(json, key));
+  return Dump(*nested);
+}
+
+// Members that may be absent: the plan and the checkpoint.
+absl::Status ReadOptional(const Json& json, RunRecord& record) {
+  if (json.contains("plan")) {
+    LH_ASSIGN_OR_RETURN(const std::string text, Nested(json, "plan"));
+    LH_ASSIGN_OR_RETURN(record.plan, PlanFromJson(text));
+  }
+  if (json.contains("checkpoint")) {
+    LH_ASSIGN_OR_RETURN(const std::string text, Nested(json, "checkpoint"));
+    LH_ASSIGN_OR_RETURN(record.checkpoint, checkpoint::ManifestFromJson(text));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string NodeToJson(const NodeRecord& record) {
+  return Dump({{"schema", kSchema},
+               {"profile", ProfileToJson(record.facts.profile)},
+               {"incarnation", record.facts.incarnation},
+               {"data_address", record.facts.data_address},
+               {"version", record.facts.version},
+               {"state", NodeStateName(record.state)},
+               {"reason", record.reason},
+               {"address", record.address}});
+}
+
+std::string RunToJson(const RunRecord& record) {
+  Json json = {{"schema", kSchema},
+               {"spec", Embed(run::ToJson(record.spec))},
+               {"sequence", record.sequence},
+               {"state", RunStateName(record.state)},
+               {"reason", record.reason},
+               {"epoch", {{"term", record.epoch.term}, {"number", record.epoch.number}}},
+               {"token", record.token},
+               {"numeric_class", record.numeric_class},
+               {"stages_requested", record.stages_requested},
+               {"start_step", record.start_step},
+               {"stop_requested", record.stop_requested},
+               {"checkpoint_problem", record.checkpoint_problem}};
+  if (record.plan.has_value()) json["plan"] = Embed(PlanToJson(*record.plan));
+  if (record.checkpoint.has_value()) {
+    json["checkpoint"] = Embed(checkpoint::ToJson(*record.checkpoint));
+  }
+  return Dump(json);
+}
+
+absl::StatusOr<NodeRecord> NodeFromJson(absl::string_view text) {
+  LH_ASSIGN_OR_RETURN(const Json json, ParseJson(text, kRecordBytesMax));
+  LH_RETURN_IF_ERROR(JsonSchema(json, kSchema));
+  NodeRecord record;
+  LH_ASSIGN_OR_RETURN(const Json* profile, JsonObject(json, "profile"));
+  LH_ASSIGN_OR_RETURN(record.facts.profile, ProfileFromJson(*profile));
+  LH_ASSIGN_OR_RETURN(record.facts.incarnation, Unsigned(json, "incarnation"));
+  LH_ASSIGN_OR_RETURN(record.facts.data_address, JsonText(json, "data_address"));
+  LH_ASSIGN_OR_RETURN(record.facts.version, JsonText(json, "version"));
+  LH_ASSIGN_OR_RETURN(record.state, StateFromName(json, kNodeStates, NodeStateName));
+  LH_ASSIGN_OR_RETURN(record.reason, JsonText(json, "reason"));
+  LH_ASSIGN_OR_RETURN(record.address, JsonText(json, "address"));
+  return record;
+}
+
+absl::StatusOr<RunRecord> RunFromJson(absl::string_view text) {
+  LH_ASSIGN_OR_RETURN(const Json json, ParseJson(text, kRecordBytesMax));
+  LH_RETURN_IF_ERROR(JsonSchema(json, kSchema));
+  RunRecord record;
+  LH_ASSIGN_OR_RETURN(const std::string spec, Nested(json, "spec"));
+  LH_ASSIGN_OR_RETURN(record.spec, run::FromJson(spec));
+  LH_ASSIGN_OR_RETURN(record.sequence, Unsigned(json, "sequence"));
+  LH_ASSIGN_OR_RETURN(record.state, StateFromName(json, kRunStates, RunStateName));
+  LH_ASSIGN_OR_RETURN(record.reason, JsonText(json, "reason"));
+  LH_ASSIGN_OR_RETURN(record.epoch, EpochFromJson(json));
+  LH_ASSIGN_OR_RETURN(record.token, JsonText(json, "token"));
+  LH_ASSIGN_OR_RETURN(record.numeric_class, JsonText(json, "numeric_class"));
+  LH_ASSIGN_OR_RETURN(const int64_t stages, JsonWhole(json, "stages_requested", 0, 1 << 20));
+  record.stages_requested = static_cast<int>(stages);
+  LH_ASSIGN_OR_RETURN(record.start_step, JsonWhole(json, "start_step", 0, kWholeMax));
+  LH_ASSIGN_OR_RETURN(record.stop_requested, JsonFlag(json, "stop_requested"));
+  LH_ASSIGN_OR_RETURN(record.checkpoint_problem, JsonText(json, "checkpoint_problem"));
+  LH_RETURN_IF_ERROR(ReadOptional(json, record));
+  return record;
+}
+
+}  // namespace longhaul::coordinator
