@@ -158,6 +158,19 @@ absl::StatusOr<KeyLines> ReadBoth(absl::string_view yaml, const std::string& fil
   return lines;
 }
 
+constexpr size_t kLinksMax = 4096;
+
+std::vector<Field> LinkFields(LinkConfig& link) {
+  return {
+      {"from", NameValue("site name", &link.from), run::Presence::kRequired},
+      {"to", NameValue("site name", &link.to), run::Presence::kRequired},
+      {"latency_milliseconds", run::Real{&link.latency_milliseconds, 0, 1e6},
+       run::Presence::kRequired},
+      {"megabits_per_second",
+       run::Real{.value = &link.megabits_per_second, .min = 0, .max = 1e9, .min_excluded = true},
+       run::Presence::kRequired}};
+}
+
 std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t& connections) {
   const absl::Duration day = absl::Hours(24);
   return {
@@ -200,14 +213,20 @@ absl::StatusOr<CoordinatorConfig> ParseCoordinatorConfig(absl::string_view yaml,
                                                          const std::string& file_name) {
   CoordinatorConfig config;
   CommonFields common;
+  int64_t checkpoints_kept = config.checkpoints_kept;
   LH_ASSIGN_OR_RETURN(
       const KeyLines lines,
-      ReadBoth(yaml, file_name,
-               {{"listen", AddressValue(&config.listen)},
-                {"lease", DurationValue(&config.lease, absl::Seconds(1), absl::Hours(1))}},
-               common));
+      ReadBoth(
+          yaml, file_name,
+          {{"listen", AddressValue(&config.listen)},
+           {"lease", DurationValue(&config.lease, absl::Seconds(1), absl::Hours(1))},
+           {"checkpoints_kept", run::Whole{&checkpoints_kept, 1, 1000}},
+           {"links",
+            run::Maps{kLinksMax, [&config] { return LinkFields(config.links.emplace_back()); }}}},
+          common));
   LH_RETURN_IF_ERROR(CheckExposure(lines, common, {{"listen", config.listen}}));
   ResolvePaths(file_name, common);
+  config.checkpoints_kept = static_cast<int>(checkpoints_kept);
   config.folder = common.folder;
   config.security = common.security;
   config.log_level = common.log_level;

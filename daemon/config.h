@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -19,6 +20,7 @@ struct TlsFiles {
   std::string certificate;
   std::string key;
   std::string ca;
+  bool operator==(const TlsFiles&) const = default;
 };
 
 // How the daemon knows its peers: mutual TLS, or a secret that all of the cluster share.
@@ -26,12 +28,22 @@ struct SecurityConfig {
   std::optional<TlsFiles> tls;
   std::string cluster_token_file;  // set exactly where TLS is off
   bool insecure = false;           // the user wrote that a network may see and change the traffic
+  bool operator==(const SecurityConfig&) const = default;
 };
 
 // Prometheus endpoint (plain HTTP); absent: off.
 struct MetricsConfig {
   std::optional<Address> listen;
   bool insecure = false;  // allows an address that is not loopback
+  bool operator==(const MetricsConfig&) const = default;
+};
+
+// A directed link between two sites, for the planner. Same keys as in a topology file.
+struct LinkConfig {
+  std::string from, to;
+  double latency_milliseconds = 0;
+  double megabits_per_second = 0;
+  bool operator==(const LinkConfig&) const = default;
 };
 
 struct CoordinatorConfig {
@@ -39,6 +51,8 @@ struct CoordinatorConfig {
   std::string folder;
   SecurityConfig security;
   absl::Duration lease = absl::Seconds(10);
+  int checkpoints_kept = 3;  // of each run
+  std::vector<LinkConfig> links;
   LogLevel log_level = LogLevel::kInfo;
   MetricsConfig metrics;
 };

@@ -33,6 +33,10 @@ TEST(CoordinatorConfig, ReadsEverything) {
       "folder: /var/lib/longhaul\n"
       "tls: {certificate: c.pem, key: k.pem, ca: /ca.pem}\n"
       "lease: 1m30s\n"
+      "checkpoints_kept: 5\n"
+      "links:\n"
+      "  - {from: a, to: b, latency_milliseconds: 35, megabits_per_second: 400}\n"
+      "  - {from: b, to: a, latency_milliseconds: 40, megabits_per_second: 100}\n"
       "log: {level: debug}\n"
       "metrics: {listen: 0.0.0.0:9100, insecure: true}\n",
       "/etc/c.yaml");
@@ -42,6 +46,10 @@ TEST(CoordinatorConfig, ReadsEverything) {
   EXPECT_EQ(config->security.tls->certificate, "/etc/c.pem");
   EXPECT_EQ(config->security.tls->ca, "/ca.pem");
   EXPECT_EQ(config->lease, absl::Seconds(90));
+  EXPECT_EQ(config->checkpoints_kept, 5);
+  ASSERT_EQ(config->links.size(), 2u);
+  EXPECT_EQ(config->links[0].from, "a");
+  EXPECT_EQ(config->links[1].latency_milliseconds, 40);
   EXPECT_EQ(config->log_level, LogLevel::kDebug);
   EXPECT_EQ(config->metrics.listen, (Address{"0.0.0.0", 9100}));
 }
@@ -94,6 +102,10 @@ TEST(CoordinatorConfig, ErrorsNameLineKeyAndRemedy) {
       {"tls: {certificate: a}\n", "c.yaml:3: ", "all of certificate, key and ca"},
       {"tls: {certificate: a, key: b, ca: c}\n", "c.yaml:2: ", "remove it"},
       {"tls: {certificate: a, key: b, ca: c}\ninsecure: true\n", "c.yaml:4: ", "contradicts 'tls'"},
+      {"links:\n  - {from: a, to: b, megabits_per_second: 1}\n", "c.yaml:4",
+       "latency_milliseconds"},
+      {"links:\n  - {from: a, to: b, latency_milliseconds: 1, megabits_per_second: 0}\n",
+       "c.yaml:4", "megabits_per_second"},
       {"folder: twice\n", "c.yaml:3: ", "folder"},
       {"site: berlin\n", "c.yaml:3: ", "site"},
   };

@@ -25,6 +25,11 @@ struct TimelineCosts {
   // By link; empty: 0. Of one micro-batch, on the stage's own thread.
   std::vector<double> activation_encode, activation_decode;
   std::vector<double> gradient_encode, gradient_decode;
+  // Stages of one host share its cores: while those that work (compute, encode, decode) have more
+  // threads together than it has cores, all of them slow in proportion. All empty: none share.
+  std::vector<int> host;           // by stage: index into host_cores
+  std::vector<double> threads;     // by stage
+  std::vector<double> host_cores;  // by host; 0: as many as its stages have threads
   // Between the last stage and the first. With two stages their paths are the link's.
   double tied_gradient_latency = 0, tied_gradient_transfer = 0;
   double tied_sum_latency = 0, tied_sum_transfer = 0;

@@ -107,6 +107,47 @@ TEST(Timeline, CodecsTakeTheStagesTime) {
   EXPECT_THAT(timeline.wait_seconds, ElementsAre(0, 11.75));
 }
 
+// Worked out on paper: while both stages work, each has half of the only core.
+TEST(Timeline, StagesOfAHostShareItsCores) {
+  const auto programs = GenerateEvaluation(2, 2);
+  TimelineCosts costs = Uniform(2, 1, 0);
+  costs.forward_seconds = {1, 2};
+  costs.host = {0, 0};
+  costs.threads = {1, 1};
+  costs.host_cores = {1};
+  const Timeline timeline = *Simulate(programs, costs);
+  EXPECT_THAT(Span(timeline, 0, InstructionKind::kForward, 0), ElementsAre(0, 1));
+  EXPECT_THAT(Span(timeline, 0, InstructionKind::kForward, 1), ElementsAre(1, 3));
+  EXPECT_THAT(Span(timeline, 1, InstructionKind::kForward, 0), ElementsAre(1, 4));
+  EXPECT_THAT(Span(timeline, 1, InstructionKind::kForward, 1), ElementsAre(4, 6));
+  EXPECT_THAT(timeline.compute_seconds, ElementsAre(3, 5));
+}
+
+TEST(Timeline, OneCoreTakesTheWholeWorkWhateverTheStages) {
+  for (const std::string& name : ScheduleNames()) {
+    for (const int stages : {1, 2, 3, 5}) {
+      const auto programs = *Generate(name, {.stages = stages, .micro_batches = 6});
+      TimelineCosts costs = Uniform(stages, 1.0 / stages, 2.0 / stages);
+      costs.host.assign(stages, 0);
+      costs.threads.assign(stages, 1);
+      costs.host_cores = {1};
+      EXPECT_THAT(Simulate(programs, costs)->step_seconds, DoubleNear(6 * 3, 1e-9));
+    }
+  }
+}
+
+TEST(Timeline, EnoughCoresAreAsGoodAsHostsOfTheirOwn) {
+  const auto programs = *Generate("1f1b", {.stages = 3, .micro_batches = 7});
+  TimelineCosts costs = Uniform(3, 0.3, 0.7, 0.05, 0.1);
+  const Timeline alone = *Simulate(programs, costs, 2);
+  costs.host = {1, 0, 0};
+  costs.threads = {4, 1, 1};
+  costs.host_cores = {2, 0};
+  const Timeline shared = *Simulate(programs, costs, 2);
+  EXPECT_EQ(shared.stages, alone.stages);
+  EXPECT_EQ(shared.step_ends, alone.step_ends);
+}
+
 TEST(Timeline, TiedSumOverlapsWithTheNorms) {
   const auto programs = *Generate("gpipe", {.stages = 3, .micro_batches = 1, .tied = true});
   TimelineCosts costs = Uniform(3, 1, 1, 10, 0);
@@ -148,6 +189,12 @@ TEST(Timeline, RefusesCostsThatDoNotFit) {
   costs = Uniform(2, 1, 1);
   costs.tied_sum_transfer = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(refusal(costs), HasSubstr("tied_sum_transfer is nan"));
+  costs = Uniform(2, 1, 1);
+  costs.host = {0, 1};
+  costs.host_cores = {2};
+  EXPECT_THAT(refusal(costs), HasSubstr("threads has 0 entries, 2 are needed"));
+  costs.threads = {1, 1};
+  EXPECT_THAT(refusal(costs), HasSubstr("host is 1; host_cores has 1 entries"));
   EXPECT_FALSE(Simulate(programs, Uniform(2, 1, 1), 0).ok());
   EXPECT_FALSE(Simulate({}, Uniform(2, 1, 1)).ok());
 }

@@ -69,9 +69,11 @@ void AddTiedTraffic(const Job& job, const Candidate& candidate, schedule::Timeli
   costs.tied_sum_transfer = job.units.TiedBytes() / down.bytes_per_second;
 }
 
-// The stages of the plan, and what they compute.
+// The stages of the plan, and what they compute. The plan states seconds while every node of a host
+// works; the simulation, which knows when they do, gets those of a node alone.
 void AddStages(Job& job, const ScheduleModel& schedule, const std::vector<int>& bounds,
                const Hosts& hosts, Candidate& candidate, schedule::TimelineCosts& costs) {
+  costs.host_cores = hosts.cores;
   for (size_t stage = 0; stage < candidate.nodes.size(); ++stage) {
     const int node = candidate.nodes[stage];
     const NodeProfile& profile = job.eligible.nodes[node];
@@ -85,10 +87,12 @@ void AddStages(Job& job, const ScheduleModel& schedule, const std::vector<int>& 
     placement.memory = job.memory.Of(begin, end, placement.slots);
     placement.forward_seconds = seconds.forward / share;
     placement.backward_seconds = seconds.backward / share;
-    costs.forward_seconds.push_back(placement.forward_seconds);
-    costs.backward_seconds.push_back(placement.backward_seconds);
+    costs.forward_seconds.push_back(seconds.forward);
+    costs.backward_seconds.push_back(seconds.backward);
     costs.optimizer_seconds.push_back(
-        OptimizerSeconds(static_cast<double>(placement.memory.weights), profile) / share);
+        OptimizerSeconds(static_cast<double>(placement.memory.weights), profile));
+    costs.host.push_back(hosts.host[stage]);
+    costs.threads.push_back(profile.threads);
   }
 }
 

@@ -17,18 +17,19 @@ struct StagePlacement {
   model::OpRange range;
   int slots = 1;
   model::StageMemory memory;
-  double forward_seconds = 0;   // predicted, one micro-batch
+  // Predicted, of one micro-batch, while all of the plan's nodes on the host work.
+  double forward_seconds = 0;
   double backward_seconds = 0;
 };
 
 struct Plan {
-  std::vector<StagePlacement> stages;     // in pipeline order
-  std::string schedule;                   // schedule/program.h name
-  std::vector<std::string> link_codecs;   // link s is between stages s and s+1
-  int wan_links = 0;                      // how many of them cross sites
-  double step_seconds = 0;                // predicted, by simulation of the programs
-  std::string numeric_class;              // of every node in the plan
-  std::vector<std::string> reasons;       // sentences for a person, most important first
+  std::vector<StagePlacement> stages;    // in pipeline order
+  std::string schedule;                  // schedule/program.h name
+  std::vector<std::string> link_codecs;  // link s is between stages s and s+1
+  int wan_links = 0;                     // how many of them cross sites
+  double step_seconds = 0;               // predicted, by simulation of the programs
+  std::string numeric_class;             // of every node in the plan
+  std::vector<std::string> reasons;      // sentences for a person, most important first
 };
 
 }  // namespace longhaul::coordinator

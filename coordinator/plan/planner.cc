@@ -20,9 +20,9 @@
 namespace longhaul::coordinator {
 namespace {
 
-// Sets of nodes that are partitioned and simulated for each number of stages, at most: those with
-// the best estimates that fit.
-constexpr int kSetsTriedMax = 6;
+// Sets of nodes that are partitioned and simulated for a number of stages, at most: those with the
+// best estimates that fit. Long pipelines take long to simulate, and differ less.
+int SetsTriedMax(int stages) { return stages <= 16 ? 6 : 2; }
 
 // A plan must be better by this part to replace one tried earlier: simpler ones are tried first.
 constexpr double kBetter = 1 - 1e-6;
@@ -93,7 +93,7 @@ absl::Status Planner::TryCount(int stages) {
   LH_ASSIGN_OR_RETURN(const std::vector<Placement> placements, PlacementsOf(schedule));
   int sets_tried = 0;
   for (const Placement& placement : placements) {
-    if (sets_tried == kSetsTriedMax) break;
+    if (sets_tried == SetsTriedMax(stages)) break;
     bool fits = false;
     for (const std::vector<int>& order : placement.orders) {
       LH_ASSIGN_OR_RETURN(std::optional<Candidate> candidate, Evaluate(job_, schedule, order));

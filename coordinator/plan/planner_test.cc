@@ -107,6 +107,39 @@ TEST(MakePlan, AutoUsesEveryNodeOfALanWhenThereIsEnoughToDo) {
   }
 }
 
+// Four one-thread workers on a host with two cores: the same work for the cores as with two, but
+// less of it while the pipeline fills and drains.
+TEST(MakePlan, AutoUsesMoreWorkersThanCoresSinceFinerStagesFillFaster) {
+  PlanRequest request = SmallRequest({});
+  for (const char* name : {"a", "b", "c", "d"}) {
+    request.nodes.push_back(SomeNode(name, "east"));
+    request.nodes.back().host = "laptop";
+    request.nodes.back().host_cores = 2;
+  }
+  const auto seconds = [&](int stages) {
+    request.stages = stages;
+    return PlanOf(request).step_seconds;
+  };
+  const double one = seconds(1), two = seconds(2), four = seconds(4);
+  EXPECT_GT(four, one / 2);
+  EXPECT_LT(four, two);
+  EXPECT_LT(two, one);
+  request.stages = 0;
+  const Plan plan = PlanOf(request);
+  EXPECT_EQ(plan.stages.size(), 4u);
+  EXPECT_THAT(plan.reasons, ::testing::Contains(HasSubstr("4 threads on the 2 cores")));
+}
+
+TEST(MakePlan, WorkersThatCrowdOneHostLoseToAHostOfTheirOwn) {
+  PlanRequest request = SmallRequest({}, {}, 2);
+  for (const char* name : {"a", "b", "c"}) request.nodes.push_back(SomeNode(name, "east"));
+  for (int node : {0, 1}) {
+    request.nodes[node].host = "laptop";
+    request.nodes[node].host_cores = 1;
+  }
+  EXPECT_THAT(NodesOf(PlanOf(request)), ::testing::Contains("c"));
+}
+
 TEST(MakePlan, AutoStaysOnOneSiteWhenTheLinkEatsTheGain) {
   PlanRequest request = SmallRequest({}, {{"east", "west", 0.5, 1e6}});
   for (const char* name : {"a", "c"}) request.nodes.push_back(SomeNode(name, "west"));

@@ -15,12 +15,14 @@ namespace {
 
 int StageCount(const Candidate& candidate) { return static_cast<int>(candidate.nodes.size()); }
 
-// "950 ms (17 % more)".
+// "950 ms (17 % more)", "2.1 s (2.6 times as long)".
 std::string Compared(const Candidate& candidate, const Candidate& chosen) {
   const double seconds = candidate.plan.step_seconds;
-  const double more = seconds / chosen.plan.step_seconds - 1;
-  return absl::StrCat(FormatSeconds(seconds), " (",
-                      more < 0.0005 ? "as much" : absl::StrFormat("%.2g %% more", more * 100), ")");
+  const double ratio = seconds / chosen.plan.step_seconds;
+  const std::string difference = ratio < 1.0005 ? "as long"
+                                 : ratio < 2    ? absl::StrFormat("%.2g %% more", (ratio - 1) * 100)
+                                                : absl::StrFormat("%.3g times as long", ratio);
+  return absl::StrCat(FormatSeconds(seconds), " (", difference, ")");
 }
 
 // The fastest candidate of each other number of stages.
@@ -73,15 +75,21 @@ const NodeProfile& NodeOf(const Job& job, const Candidate& candidate, size_t sta
   return job.eligible.nodes[candidate.nodes[stage]];
 }
 
+bool SharesItsHost(const Job& job, const Candidate& candidate, size_t stage) {
+  const Hosts hosts = HostsOf(job.eligible.nodes, candidate.nodes);
+  return ShareOf(hosts, hosts.host[stage]) < 1;
+}
+
 std::string WhatLimits(const Job& job, const Candidate& chosen) {
   const double step = chosen.plan.step_seconds;
   const size_t stage = Busiest(chosen.stage_busy_seconds);
   const double stage_busy = chosen.stage_busy_seconds[stage] / step;
   const StagePlacement& placement = chosen.plan.stages[stage];
-  const std::string compute =
-      absl::StrCat("computing of stage ", stage, " on node ", placement.node, ": ",
-                   FormatSeconds(placement.forward_seconds + placement.backward_seconds),
-                   " a micro-batch, busy ", FormatPercent(stage_busy), " of the step");
+  const std::string compute = absl::StrCat(
+      "computing of stage ", stage, " on node ", placement.node, ": ",
+      FormatSeconds(placement.forward_seconds + placement.backward_seconds), " a micro-batch",
+      SharesItsHost(job, chosen, stage) ? " while the host's nodes all work" : "", ", busy ",
+      FormatPercent(stage_busy), " of the step");
   if (chosen.link_busy_seconds.empty()) return absl::StrCat("What limits: ", compute, ".");
 
   const size_t link = Busiest(chosen.link_busy_seconds);

@@ -49,7 +49,7 @@ std::string WhyNotBound(const Address& address) {
   }
   freeaddrinfo(found);
   if (error == EADDRINUSE) {
-    return "another process is listening there; stop it or choose another port";
+    return "the port is in use by another process; stop that or choose another port";
   }
   if (error == EADDRNOTAVAIL) return "it is not an address of this machine";
   return error == 0 ? "the server could not be started" : std::strerror(error);

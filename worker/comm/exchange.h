@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,10 +42,14 @@ struct ExchangeOptions {
   std::vector<LinkOptions> links;
   absl::Duration reconnect_min = absl::Milliseconds(50);
   absl::Duration reconnect_max = absl::Seconds(2);
-  uint64_t chunk_bytes = 256 * 1024;
+  uint64_t chunk_bytes = 256 * 1024;  // the same on both ends of a link
 };
 
-// Counters since the start; for reports and tests.
+// Doubles in a verdict frame at most.
+inline constexpr uint64_t kVerdictDoublesMax = 64;
+
+// Counters since the start; for reports and tests. frames_resent counts frames of which a part was
+// written again; duplicates_dropped counts received pieces that were already here.
 struct ExchangeCounters {
   uint64_t frames_sent = 0, frames_received = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;
@@ -57,10 +62,10 @@ class Exchange : public StreamAcceptor {
  public:
   virtual ~Exchange() = default;
 
-  // Encodes `values` with the link's codec (activation, gradient and evaluation kinds) or losslessly
-  // as they are (tied kinds), and hands the frame to the link's sender threads. `values` may be
-  // reused on return. Waits only while the window of (link, kind) is full. DeadlineExceeded names
-  // peer, stage, micro-batch and how long it waited.
+  // Encodes `values` with the link's codec (activation, gradient and evaluation kinds) or
+  // losslessly as they are (tied kinds), and hands the frame to the link's sender threads. `values`
+  // may be reused on return. Waits only while the window of (link, kind) is full. DeadlineExceeded
+  // names peer, stage, micro-batch and how long it waited.
   virtual absl::Status Send(int peer_stage, const FrameKey& key, absl::Span<const float> values,
                             absl::Time deadline) = 0;
   virtual absl::Status SendDoubles(int peer_stage, const FrameKey& key,
@@ -76,7 +81,8 @@ class Exchange : public StreamAcceptor {
   // Waits until every frame sent has been consumed, so that the links can be closed without loss.
   virtual absl::Status Flush(absl::Time deadline) = 0;
 
-  // Every present and future wait returns `reason`; links close. Idempotent; the first reason stays.
+  // Every present and future wait returns `reason`; links close. Idempotent; the first reason
+  // stays.
   virtual void Cancel(const absl::Status& reason) = 0;
 
   virtual ExchangeCounters counters() const = 0;
@@ -88,7 +94,8 @@ absl::StatusOr<std::unique_ptr<Exchange>> MakeExchange(const ExchangeOptions& op
                                                        Transport& transport, Clock& clock);
 
 // Accepts streams for all exchanges of a worker: reads the hello, checks its token in constant time
-// and its epoch (an older one is refused and counted), and hands the stream on.
+// and its epoch (an older one is refused and counted), and hands the stream on. A stream that says
+// no hello is bounded in number and, when others come, in time.
 class ExchangeRouter : public StreamAcceptor {
  public:
   explicit ExchangeRouter(Clock& clock) : clock_(clock) {}
@@ -102,11 +109,17 @@ class ExchangeRouter : public StreamAcceptor {
 
  private:
   struct Entry;
+
+  absl::StatusOr<StreamHello> ReadHello(ServerStream& stream);
+  // The entry that the hello is for, with the stream among its streams.
+  absl::StatusOr<std::shared_ptr<Entry>> Enter(const StreamHello& hello, ServerStream& stream);
+
   Clock& clock_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
-  uint64_t stale_epochs_refused_ = 0;            // guarded by mutex_
+  std::vector<std::shared_ptr<Entry>> entries_;       // guarded by mutex_
+  std::map<ServerStream*, absl::Time> before_hello_;  // guarded by mutex_; since when
+  uint64_t stale_epochs_refused_ = 0;                 // guarded by mutex_
 };
 
 }  // namespace longhaul::worker

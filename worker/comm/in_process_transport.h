@@ -11,7 +11,8 @@
 
 namespace longhaul::worker {
 
-// Thread-safe.
+// Thread-safe. Outlives its transports and their streams; acceptors outlive it or are stopped
+// first.
 class InProcessNetwork {
  public:
   explicit InProcessNetwork(Clock& clock);
@@ -23,9 +24,10 @@ class InProcessNetwork {
   void Stop(const std::string& address);
   std::unique_ptr<Transport> MakeTransport();
 
-  // Faults. Break: every open stream to `address` ends with Unavailable now; new ones may be dialled.
-  // BreakAfter: the next stream to `address` ends after that many more messages, mid-frame if it so
-  // falls. Partition: dialling fails until healed, and open streams break.
+  // Faults. Break: every open stream to `address` ends with Unavailable now; new ones may be
+  // dialled. BreakAfter: the next stream to `address` ends after that many more messages, mid-frame
+  // if it so falls (both directions count). Partition: dialling fails until healed, and open
+  // streams break.
   void Break(const std::string& address);
   void BreakAfter(const std::string& address, int messages);
   void Partition(const std::string& address, bool partitioned);

@@ -1,0 +1,40 @@
+// The main thread of a daemon that runs: signals, the service manager, leaving in order.
+#ifndef LONGHAUL_DAEMON_DAEMON_LOOP_H_
+#define LONGHAUL_DAEMON_DAEMON_LOOP_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "daemon/lifecycle.h"
+#include "daemon/log.h"
+
+namespace longhaul::daemon {
+
+// One daemon as its loop sees it. Called from the loop's thread only.
+class Daemon {
+ public:
+  virtual ~Daemon() = default;
+
+  // One line for people. Must go through the daemon's own locks and loops, so that a daemon that
+  // hangs stops feeding the watchdog.
+  virtual std::string Describe() = 0;
+
+  // SIGHUP: takes up what can be taken up, and says in the log what cannot.
+  virtual void Reload() = 0;
+
+  // The first SIGTERM. From then on the daemon is asked whether it may leave, for as long as
+  // leave_max says.
+  virtual void BeginLeaving() = 0;
+  virtual bool MayLeave() = 0;
+  virtual absl::Duration leave_max() const = 0;
+};
+
+// Returns when the daemon should end: it may leave, its time for that is over, or SIGTERM came
+// again.
+void RunDaemon(Daemon& daemon, Signals& signals, const ServiceManager& manager, Clock& clock,
+               const Log& log);
+
+}  // namespace longhaul::daemon
+
+#endif  // LONGHAUL_DAEMON_DAEMON_LOOP_H_

@@ -1,0 +1,27 @@
+// What this process may use of its machine.
+#ifndef LONGHAUL_DAEMON_HOST_RESOURCES_H_
+#define LONGHAUL_DAEMON_HOST_RESOURCES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace longhaul::daemon {
+
+struct HostResources {
+  std::string host;          // the same for all daemons of one machine
+  int cores = 1;             // that this process may run on: affinity and the cgroup's quota
+  int64_t memory_bytes = 0;  // available now, below the cgroup's limits; 0: unknown
+};
+
+HostResources ReadHostResources();
+
+// "max" or a number, as in memory.max; -1: no limit, or not understood.
+int64_t ParseCgroupLimit(absl::string_view text);
+// Cores that "QUOTA PERIOD" of cpu.max allows, rounded up; 0: no limit, or not understood.
+int ParseCpuMax(absl::string_view text);
+
+}  // namespace longhaul::daemon
+
+#endif  // LONGHAUL_DAEMON_HOST_RESOURCES_H_

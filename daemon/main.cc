@@ -1,0 +1,100 @@
+// longhauld: the daemon. Exit codes: 0 done, 1 failed, 2 bad usage or bad configuration.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "base/clock.h"
+#include "daemon/config.h"
+#include "daemon/coordinator_daemon.h"
+#include "daemon/daemon_loop.h"
+#include "daemon/lifecycle.h"
+#include "daemon/log.h"
+#include "daemon/rpc/credentials.h"
+#include "daemon/rpc/protocol.h"
+#include "daemon/worker_daemon.h"
+
+namespace longhaul::daemon {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kBadUsage = 2;
+
+struct Arguments {
+  std::string config;
+  bool check = false;
+};
+
+int Fail(const Log& log, const absl::Status& status, int code) {
+  log.Error(status.message());
+  return code;
+}
+
+// One kind of daemon: how its configuration is read and how it is started.
+template <typename Config>
+struct Role {
+  absl::StatusOr<Config> (*parse)(absl::string_view, const std::string&);
+  absl::StatusOr<std::unique_ptr<Daemon>> (*start)(const Config&, const std::string&,
+                                                   std::unique_ptr<Credentials>, Clock&, Log&);
+};
+
+template <typename Config>
+int RunRole(const Role<Config>& role, const Arguments& arguments) {
+  Log log(StyleFromEnvironment(), LogLevel::kInfo);
+  absl::StatusOr<Signals> signals = Signals::Block();
+  if (!signals.ok()) return Fail(log, signals.status(), kFailed);
+  const absl::StatusOr<std::string> text = ReadConfigFile(arguments.config);
+  if (!text.ok()) return Fail(log, text.status(), kBadUsage);
+  const absl::StatusOr<Config> config = role.parse(*text, arguments.config);
+  if (!config.ok()) return Fail(log, config.status(), kBadUsage);
+  log.SetLevel(config->log_level);
+  absl::StatusOr<std::unique_ptr<Credentials>> credentials = Credentials::Load(config->security);
+  if (!credentials.ok()) return Fail(log, credentials.status(), kBadUsage);
+  if (arguments.check) {
+    std::printf("%s: the configuration is good\n", arguments.config.c_str());
+    return kDone;
+  }
+  absl::StatusOr<std::unique_ptr<Daemon>> daemon =
+      role.start(*config, arguments.config, *std::move(credentials), RealClock(), log);
+  if (!daemon.ok()) return Fail(log, daemon.status(), kFailed);
+  RunDaemon(**daemon, *signals, ServiceManager(), RealClock(), log);
+  daemon->reset();
+  log.Info("stopped");
+  return kDone;
+}
+
+CLI::App* AddRole(CLI::App& app, const std::string& name, const std::string& help,
+                  Arguments& arguments) {
+  CLI::App* role = app.add_subcommand(name, help);
+  role->add_option("--config", arguments.config, "configuration file (YAML)")->required();
+  role->add_flag("--check", arguments.check,
+                 "check the configuration and the files it names, then "
+                 "end");
+  return role;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Longhaul's daemon: a coordinator, or a worker of one.", "longhauld");
+  app.set_version_flag("--version", "longhauld " + OwnProtocol().build);
+  app.require_subcommand(1);
+  Arguments arguments;
+  CLI::App* coordinator =
+      AddRole(app, "coordinator", "assigns the stages of runs to workers", arguments);
+  AddRole(app, "worker", "trains the stages that the coordinator assigns to it", arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kBadUsage;
+  }
+  if (coordinator->parsed()) {
+    return RunRole(Role<CoordinatorConfig>{ParseCoordinatorConfig, StartCoordinator}, arguments);
+  }
+  return RunRole(Role<WorkerConfig>{ParseWorkerConfig, StartWorker}, arguments);
+}
+
+}  // namespace
+}  // namespace longhaul::daemon
+
+int main(int argc, char** argv) { return longhaul::daemon::Main(argc, argv); }

@@ -1,0 +1,244 @@
+#include "worker/comm/exchange.h"
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_copy.h"
+#include "base/status_macros.h"
+#include "compression/codec.h"
+#include "compression/frame.h"
+#include "worker/comm/constant_time.h"
+#include "worker/comm/counters.h"
+#include "worker/comm/link_context.h"
+#include "worker/comm/link_receiver.h"
+#include "worker/comm/link_rules.h"
+#include "worker/comm/link_sender.h"
+
+namespace longhaul::worker {
+namespace {
+
+using compression::ElementType;
+using compression::FrameHeader;
+
+// Both directions to one peer. Members are destroyed in reverse: the sender's threads end first.
+struct Link {
+  Link(const ExchangeOptions& exchange, const LinkOptions& link, Clock& clock, Counters& counters)
+      : context{exchange, link, compression::RunHash(exchange.run), clock, counters} {}
+  const LinkContext context;
+  std::unique_ptr<LinkReceiver> receiver;
+  std::unique_ptr<LinkSender> sender;
+};
+
+class ExchangeImpl final : public Exchange {
+ public:
+  ExchangeImpl(const ExchangeOptions& options, Clock& clock) : options_(options), clock_(clock) {}
+
+  ~ExchangeImpl() override {
+    Cancel(absl::CancelledError("the exchange has ended"));
+    std::unique_lock<std::mutex> lock(mutex_);
+    // Cancel has ended the streams; their threads are on the way out.
+    clock_.WaitUntil(lock, changed_, absl::InfiniteFuture(), [this] { return serving_.empty(); });
+  }
+
+  absl::Status Start(Transport& transport) {
+    for (const LinkOptions& link : options_.links) {
+      LH_ASSIGN_OR_RETURN(LinkRules out, LinkRules::Make(link, options_.stage, link.peer_stage));
+      LH_ASSIGN_OR_RETURN(LinkRules in, LinkRules::Make(link, link.peer_stage, options_.stage));
+      auto made = std::make_unique<Link>(options_, link, clock_, counters_);
+      made->receiver = std::make_unique<LinkReceiver>(made->context, std::move(in));
+      made->sender = std::make_unique<LinkSender>(made->context, std::move(out), transport);
+      links_[link.peer_stage] = std::move(made);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Serve(ServerStream& stream) override {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      LH_RETURN_IF_ERROR(OwnCopy(cancelled_));
+      serving_.insert(&stream);
+    }
+    const absl::Status status = ServeHello(stream);
+    std::lock_guard<std::mutex> lock(mutex_);
+    serving_.erase(&stream);
+    changed_.notify_all();
+    return status;
+  }
+
+  absl::Status Send(int peer_stage, const FrameKey& key, absl::Span<const float> values,
+                    absl::Time deadline) override {
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    return link->sender->Send(key, values, deadline);
+  }
+
+  absl::Status SendDoubles(int peer_stage, const FrameKey& key, absl::Span<const double> values,
+                           absl::Time deadline) override {
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    return link->sender->SendDoubles(key, values, deadline);
+  }
+
+  absl::Status Receive(int peer_stage, const FrameKey& key, absl::Span<float> values,
+                       absl::Time deadline) override {
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    LH_ASSIGN_OR_RETURN(const auto frame, WaitFor(*link, key, ElementType::kFloat32, deadline));
+    if (frame->header.elements != values.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(FrameName(key), " from ", PeerName(link->context.link), " has ",
+                       frame->header.elements, " elements, expected ", values.size()));
+    }
+    LH_ASSIGN_OR_RETURN(const compression::Codec* const codec,
+                        compression::FindCodec(frame->header.codec));
+    const absl::string_view payload = frame->payload();
+    const absl::Status status =
+        codec->Decode({reinterpret_cast<const uint8_t*>(payload.data()), payload.size()}, values);
+    if (!status.ok()) {
+      return Annotate(status, absl::StrCat(FrameName(key), " from ", PeerName(link->context.link)));
+    }
+    link->receiver->Consumed(*frame);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_stage, const FrameKey& key,
+                                                     absl::Time deadline) override {
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    LH_ASSIGN_OR_RETURN(const auto frame, WaitFor(*link, key, ElementType::kFloat64, deadline));
+    std::vector<double> values(frame->header.elements);
+    const absl::string_view payload = frame->payload();
+    if (!payload.empty()) std::memcpy(values.data(), payload.data(), payload.size());
+    link->receiver->Consumed(*frame);
+    return values;
+  }
+
+  absl::Status Flush(absl::Time deadline) override {
+    for (const auto& [peer, link] : links_) LH_RETURN_IF_ERROR(link->sender->Flush(deadline));
+    return absl::OkStatus();
+  }
+
+  void Cancel(const absl::Status& reason) override {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (cancelled_.ok()) cancelled_ = OwnCopy(reason);
+      for (ServerStream* const stream : serving_) stream->Cancel();
+    }
+    for (const auto& [peer, link] : links_) {
+      link->sender->Cancel(reason);
+      link->receiver->Cancel(reason);
+    }
+  }
+
+  ExchangeCounters counters() const override { return counters_.Snapshot(); }
+
+ private:
+  absl::StatusOr<Link*> FindLink(int peer_stage) const {
+    const auto link = links_.find(peer_stage);
+    if (link != links_.end()) return link->second.get();
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", options_.stage, " has no link with stage ", peer_stage));
+  }
+
+  absl::StatusOr<std::shared_ptr<const ReceivedFrame>> WaitFor(Link& link, const FrameKey& key,
+                                                               ElementType element,
+                                                               absl::Time deadline) {
+    const KindRule* const rule = link.receiver->rules().Find(key.kind);
+    if (rule == nullptr || rule->element != element) {
+      return absl::InvalidArgumentError(absl::StrCat("stage ", options_.stage, " cannot receive ",
+                                                     ToString(key), " in this form from ",
+                                                     PeerName(link.context.link)));
+    }
+    const absl::Time start = clock_.Now();
+    auto frame = link.receiver->Wait(key, deadline);
+    if (!absl::IsDeadlineExceeded(frame.status())) return frame;
+    return absl::DeadlineExceededError(absl::StrCat(
+        "stage ", options_.stage, " waited ", Seconds(clock_.Now() - start), " for ",
+        FrameName(key), " from ", PeerName(link.context.link), ": no frame arrived; link from it ",
+        link.receiver->Describe(), "; link to it ", link.sender->Describe()));
+  }
+
+  absl::Status ServeHello(ServerStream& stream) {
+    LH_ASSIGN_OR_RETURN(const StreamMessage first, stream.Read());
+    const auto* const hello = std::get_if<StreamHello>(&first);
+    if (hello == nullptr) return absl::InvalidArgumentError("a stream begins with a hello");
+    LH_RETURN_IF_ERROR(CheckHello(*hello, stream.peer()));
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(hello->from_stage));
+    return link->receiver->Serve(*hello, stream);
+  }
+
+  absl::Status CheckHello(const StreamHello& hello, const std::string& peer) {
+    if (hello.run != options_.run) {
+      return absl::NotFoundError(absl::StrCat("no run ", hello.run, " here"));
+    }
+    if (hello.epoch != options_.epoch) {
+      if (hello.epoch < options_.epoch) ++counters_.stale_epochs_dropped;
+      return absl::FailedPreconditionError(absl::StrCat("epoch ", ToString(hello.epoch), " of run ",
+                                                        hello.run, " is not in force here, ",
+                                                        ToString(options_.epoch), " is"));
+    }
+    if (!EqualInConstantTime(hello.token, options_.token)) {
+      return absl::PermissionDeniedError(absl::StrCat("the token of ", peer, " is not that of run ",
+                                                      hello.run, " epoch ", ToString(hello.epoch)));
+    }
+    const auto link = links_.find(hello.from_stage);
+    if (hello.to_stage != options_.stage || link == links_.end() || hello.connection < 0 ||
+        hello.connection >= link->second->context.link.connections) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "connection ", hello.connection, " from stage ", hello.from_stage, " to stage ",
+          hello.to_stage, " is not in the plan of stage ", options_.stage));
+    }
+    return absl::OkStatus();
+  }
+
+  const ExchangeOptions options_;
+  Clock& clock_;
+  Counters counters_;
+  std::map<int, std::unique_ptr<Link>> links_;  // by peer stage; constant after Start
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  absl::Status cancelled_;           // guarded by mutex_
+  std::set<ServerStream*> serving_;  // guarded by mutex_
+};
+
+absl::Status Validate(const ExchangeOptions& options) {
+  constexpr int kWindowMax = 4096;
+  constexpr int kConnectionsMax = 64;
+  if (options.token.empty()) return absl::InvalidArgumentError("an exchange needs a token");
+  if (options.chunk_bytes < compression::kFrameHeaderBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("chunk_bytes ", options.chunk_bytes,
+                                                   " is less than a frame's header, ",
+                                                   compression::kFrameHeaderBytes));
+  }
+  if (options.reconnect_min <= absl::ZeroDuration() ||
+      options.reconnect_max < options.reconnect_min) {
+    return absl::InvalidArgumentError("reconnect_min must be positive, reconnect_max no less");
+  }
+  std::set<int> peers;
+  for (const LinkOptions& link : options.links) {
+    if (link.peer_stage == options.stage || !peers.insert(link.peer_stage).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "stage ", options.stage, " has two links with stage ", link.peer_stage, " or is it"));
+    }
+    if (link.window < 1 || link.window > kWindowMax || link.connections < 1 ||
+        link.connections > kConnectionsMax) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "link with stage ", link.peer_stage, ": window ", link.window, " must be 1 to ",
+          kWindowMax, ", connections ", link.connections, " 1 to ", kConnectionsMax));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Exchange>> MakeExchange(const ExchangeOptions& options,
+                                                       Transport& transport, Clock& clock) {
+  LH_RETURN_IF_ERROR(Validate(options));
+  auto exchange = std::make_unique<ExchangeImpl>(options, clock);
+  LH_RETURN_IF_ERROR(exchange->Start(transport));
+  return exchange;
+}
+
+}  // namespace longhaul::worker

@@ -1,0 +1,233 @@
+// Broken streams, partitions and deadlines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "worker/comm/exchange.h"
+#include "worker/comm/exchange_test_util.h"
+
+namespace longhaul::worker {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+constexpr uint32_t kFrames = 8;
+
+LinkOptions LinkWithConnections(int connections) {
+  LinkOptions link = TestOptions(0).links[0];
+  link.connections = connections;
+  return link;
+}
+
+// Sends kFrames activations down and as many gradients up, more than the windows hold, and checks
+// that each arrives once with its own values.
+void ExchangeFrames(TwoStages& stages) {
+  const auto send = [&](FrameKind kind, int to) {
+    for (uint32_t micro_batch = 0; micro_batch < kFrames; ++micro_batch) {
+      const absl::Status status = stages.Send(kind, micro_batch, to);
+      ASSERT_TRUE(status.ok()) << status;
+    }
+    const absl::Status flushed = stages.stage(1 - to).Flush(stages.Soon());
+    EXPECT_TRUE(flushed.ok()) << flushed;
+  };
+  const auto receive = [&](FrameKind kind, int at) {
+    for (uint32_t micro_batch = 0; micro_batch < kFrames; ++micro_batch) {
+      const auto values = stages.Receive(kind, micro_batch, at);
+      ASSERT_TRUE(values.ok()) << values.status();
+      EXPECT_EQ(*values, TestValues(micro_batch));
+    }
+  };
+  std::thread down([&] { send(FrameKind::kActivation, 1); });
+  std::thread up([&] { send(FrameKind::kGradient, 0); });
+  std::thread last([&] { receive(FrameKind::kActivation, 1); });
+  receive(FrameKind::kGradient, 0);
+  last.join();
+  down.join();
+  up.join();
+  for (const int stage : {0, 1}) {
+    EXPECT_EQ(stages.stage(stage).counters().frames_received, kFrames);
+    EXPECT_EQ(stages.stage(stage).counters().corrupt_dropped, 0u);
+  }
+}
+
+class ExchangeFaults : public ::testing::TestWithParam<int> {};
+
+TEST_P(ExchangeFaults, ABreakAfterAnyMessageLosesAndRepeatsNothing) {
+  // A whole undisturbed direction is a hello, a welcome, and 4 chunks and a reply a frame.
+  for (int messages = 0; messages <= 2 + 5 * static_cast<int>(kFrames); ++messages) {
+    SCOPED_TRACE(messages);
+    TwoStages stages(LinkWithConnections(GetParam()));
+    stages.network.BreakAfter(TestAddress(0), messages);
+    stages.network.BreakAfter(TestAddress(1), messages);
+    stages.Start();
+    ExchangeFrames(stages);
+  }
+}
+
+TEST_P(ExchangeFaults, RepeatedBreaksLoseAndRepeatNothing) {
+  TwoStages stages(LinkWithConnections(GetParam()));
+  stages.Start();
+  std::thread breaker([&] {
+    for (int i = 0; i < 200; ++i) {
+      stages.network.Break(TestAddress(i % 2));
+      std::this_thread::yield();
+    }
+  });
+  ExchangeFrames(stages);
+  breaker.join();
+}
+
+TEST_P(ExchangeFaults, APartitionThatHealsLosesNothing) {
+  TwoStages stages(LinkWithConnections(GetParam()));
+  stages.Start();
+  ASSERT_TRUE(stages.Send(FrameKind::kActivation, 0, 1).ok());
+  ASSERT_TRUE(stages.Receive(FrameKind::kActivation, 0, 1).ok());
+  ASSERT_TRUE(stages.stage(0).Flush(stages.Soon()).ok());
+  stages.network.Partition(TestAddress(1), true);
+  ASSERT_TRUE(stages.Send(FrameKind::kActivation, 1, 1).ok());
+  ASSERT_TRUE(stages.Send(FrameKind::kActivation, 2, 1).ok());
+  EXPECT_EQ(stages.stage(1)
+                .Receive(0, TestKey(FrameKind::kActivation, 1, 1), {},
+                         RealClock().Now() + absl::Milliseconds(20))
+                .code(),
+            absl::StatusCode::kDeadlineExceeded);
+  stages.network.Partition(TestAddress(1), false);
+  for (const uint32_t micro_batch : {1, 2}) {
+    const auto values = stages.Receive(FrameKind::kActivation, micro_batch, 1);
+    ASSERT_TRUE(values.ok()) << values.status();
+    EXPECT_EQ(*values, TestValues(micro_batch));
+  }
+  EXPECT_TRUE(stages.stage(0).Flush(stages.Soon()).ok());
+  while (stages.stage(0).counters().reconnects == 0) std::this_thread::yield();
+  EXPECT_EQ(stages.stage(1).counters().frames_received, 3u);
+}
+
+TEST_P(ExchangeFaults, WhatIsConsumedWhileTheLinkIsDownFreesTheSenderLater) {
+  TwoStages stages(LinkWithConnections(GetParam()));
+  stages.Start();
+  for (const uint32_t micro_batch : {0, 1}) {
+    ASSERT_TRUE(stages.Send(FrameKind::kActivation, micro_batch, 1).ok());
+  }
+  while (stages.stage(1).counters().frames_received < 2) std::this_thread::yield();
+  stages.network.Partition(TestAddress(1), true);
+  // Out of order, so that the welcome's watermark alone does not tell it.
+  ASSERT_TRUE(stages.Receive(FrameKind::kActivation, 1, 1).ok());
+  stages.network.Partition(TestAddress(1), false);
+  EXPECT_TRUE(stages.Send(FrameKind::kActivation, 2, 1).ok());
+  ASSERT_TRUE(stages.Receive(FrameKind::kActivation, 0, 1).ok());
+  ASSERT_TRUE(stages.Receive(FrameKind::kActivation, 2, 1).ok());
+  EXPECT_TRUE(stages.stage(0).Flush(stages.Soon()).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ExchangeFaults, ::testing::Values(1, 4));
+
+// Runs `wait` on its own thread and moves the clock on until it returns.
+absl::Status WaitOnFakeClock(FakeClock& clock, const std::function<absl::Status()>& wait) {
+  std::atomic<bool> done = false;
+  absl::Status status;
+  std::thread waiter([&] {
+    status = wait();
+    done = true;
+  });
+  while (!done) {
+    clock.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+  }
+  waiter.join();
+  return status;
+}
+
+TEST(ExchangeDeadlines, ReceiveSaysWhoWaitedForWhatAndHowTheLinkIs) {
+  FakeClock clock;
+  InProcessNetwork network(clock);
+  const std::unique_ptr<Transport> transport = network.MakeTransport();
+  const std::unique_ptr<Exchange> exchange = MakeTestExchange(TestOptions(1), *transport, clock);
+  const absl::Status status = WaitOnFakeClock(clock, [&] {
+    std::vector<float> values(kTestElements);
+    return exchange->Receive(0, TestKey(FrameKind::kActivation, 3, 1, 17), absl::MakeSpan(values),
+                             clock.Now() + absl::Seconds(60));
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              MatchesRegex("stage 1 waited [0-9.]+ s for activation of step 17 micro-batch 3 from "
+                           "stage 0 \\(a at 10.0.0.1:7000\\): no frame arrived; link from it not "
+                           "connected since [0-9.]+ s; link to it reconnecting since [0-9.]+ s: "
+                           "UNAVAILABLE: cannot reach a at 10.0.0.1:7000: nothing listens there"));
+}
+
+TEST(ExchangeDeadlines, SendAndFlushSayWhatIsNotConsumed) {
+  FakeClock clock;
+  TwoStages stages(TestOptions(0).links[0], clock);
+  stages.Start();
+  for (const uint32_t micro_batch : {3, 4}) {
+    ASSERT_TRUE(stages.stage(0)
+                    .Send(1, TestKey(FrameKind::kActivation, micro_batch, 1, 17),
+                          TestValues(micro_batch), absl::InfiniteFuture())
+                    .ok());
+  }
+  while (stages.stage(1).counters().frames_received < 2) {
+    clock.Advance(absl::Milliseconds(1));  // past the pauses before reconnections
+    std::this_thread::yield();
+  }
+  const absl::Status sent = WaitOnFakeClock(clock, [&] {
+    return stages.stage(0).Send(1, TestKey(FrameKind::kActivation, 5, 1, 17), TestValues(5),
+                                clock.Now() + absl::Seconds(60));
+  });
+  EXPECT_EQ(sent.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(sent.message()),
+              MatchesRegex("stage 0 waited [0-9.]+ s to send the activation of step 17 micro-batch "
+                           "5 to stage 1 \\(b at 10.0.0.2:7000\\): it has not consumed 2 frames, "
+                           "the first the activation of step 17 micro-batch 3, and the window of "
+                           "activation frames is 2; link connected since [0-9.]+ s"));
+  const absl::Status flushed =
+      WaitOnFakeClock(clock, [&] { return stages.stage(0).Flush(clock.Now() + absl::Seconds(5)); });
+  EXPECT_EQ(flushed.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(flushed.message()),
+              HasSubstr("for stage 1 (b at 10.0.0.2:7000) to consume 2 frames, the first the "
+                        "activation of step 17 micro-batch 3; link connected since"));
+}
+
+TEST(ExchangeLifetime, DestructionDoesNotWaitForAPeerThatCannotBeReached) {
+  FakeClock clock;  // Stands still: a wait for time would never end.
+  InProcessNetwork network(clock);
+  const std::unique_ptr<Transport> transport = network.MakeTransport();
+  const std::unique_ptr<Exchange> exchange = MakeTestExchange(TestOptions(0), *transport, clock);
+  EXPECT_TRUE(exchange
+                  ->Send(1, TestKey(FrameKind::kActivation, 0, 1), TestValues(0),
+                         clock.Now() + absl::Seconds(1))
+                  .ok());
+}
+
+// Accepts streams and never answers.
+class Silent : public StreamAcceptor {
+ public:
+  absl::Status Serve(ServerStream& stream) override {
+    while (true) {
+      const absl::StatusOr<StreamMessage> message = stream.Read();
+      if (!message.ok()) return message.status();
+    }
+  }
+};
+
+TEST(ExchangeLifetime, APeerThatNeverAnswersTheHelloIsGivenUpAndNamed) {
+  FakeClock clock;
+  InProcessNetwork network(clock);
+  Silent silent;
+  network.Listen(TestAddress(1), &silent);
+  const std::unique_ptr<Transport> transport = network.MakeTransport();
+  const std::unique_ptr<Exchange> exchange = MakeTestExchange(TestOptions(0), *transport, clock);
+  ASSERT_TRUE(
+      exchange
+          ->Send(1, TestKey(FrameKind::kActivation, 0, 1), TestValues(0), absl::InfiniteFuture())
+          .ok());
+  const absl::Status status =
+      WaitOnFakeClock(clock, [&] { return exchange->Flush(clock.Now() + absl::Seconds(200)); });
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no answer to the hello within 10 s"));
+}
+
+}  // namespace
+}  // namespace longhaul::worker

@@ -1,0 +1,44 @@
+// Writes a server stream's replies, so that neither its reader nor the executor waits for the
+// network.
+#ifndef LONGHAUL_WORKER_COMM_REPLY_WRITER_H_
+#define LONGHAUL_WORKER_COMM_REPLY_WRITER_H_
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.h"
+#include "worker/comm/transport.h"
+
+namespace longhaul::worker {
+
+// Owns one thread. `stream` outlives it. The queue is bounded by what may be told on one stream:
+// the welcome and kSequencesAheadMax consumptions that the peer has not heard of.
+class ReplyWriter {
+ public:
+  ReplyWriter(ServerStream& stream, Clock& clock);
+  ~ReplyWriter();
+
+  void Post(StreamReply reply);
+
+  // Ends the thread: after the replies posted so far, or, if the peer does not take them within a
+  // second, by cancelling the stream. Idempotent.
+  void Stop();
+
+ private:
+  void Run();
+
+  ServerStream& stream_;
+  Clock& clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<StreamReply> replies_;  // guarded by mutex_
+  bool stopping_ = false;            // guarded by mutex_
+  bool ended_ = false;               // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_COMM_REPLY_WRITER_H_

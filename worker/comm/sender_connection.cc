@@ -1,0 +1,118 @@
+#include "worker/comm/sender_connection.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace longhaul::worker {
+
+SenderConnection::SenderConnection(const LinkContext& context, int connection, Transport& transport,
+                                   SendQueue& queue, LinkHealth& health)
+    : context_(context),
+      connection_(connection),
+      transport_(transport),
+      queue_(queue),
+      health_(health),
+      thread_([this] { Run(); }) {}
+
+SenderConnection::~SenderConnection() {
+  Stop();
+  thread_.join();
+}
+
+void SenderConnection::Stop() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  stopping_ = true;
+  if (stream_ != nullptr) stream_->Cancel();
+  changed_.notify_all();
+}
+
+bool SenderConnection::SetStream(ClientStream* stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  stream_ = stream;
+  return !stopping_;
+}
+
+void SenderConnection::Run() {
+  while (true) {
+    const absl::Status status = RunStream();
+    queue_.Broken(connection_);
+    health_.Broken(connection_, status);
+    const absl::Duration pause =
+        std::min(context_.exchange.reconnect_max,
+                 context_.exchange.reconnect_min * (int64_t{1} << std::min(failures_, 20)));
+    ++failures_;
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (context_.clock.WaitUntil(lock, changed_, context_.clock.Now() + pause,
+                                 [this] { return stopping_; })) {
+      return;
+    }
+  }
+}
+
+absl::Status SenderConnection::RunStream() {
+  LH_ASSIGN_OR_RETURN(const std::unique_ptr<ClientStream> stream,
+                      transport_.Dial(context_.link.peer_node, context_.link.peer_address,
+                                      context_.clock.Now() + kDialTimeout));
+  queue_.Dialling(connection_);
+  absl::Status read_status;
+  if (SetStream(stream.get())) {
+    std::thread reader([this, &stream, &read_status] {
+      read_status = ReadReplies(*stream);
+      queue_.Broken(connection_);
+    });
+    const absl::Status write_status = WriteChunks(*stream);
+    // The reader knows the peer's reason, once the stream has ended.
+    const bool peer_ended = queue_.WaitBroken(connection_, context_.clock.Now() + absl::Seconds(1));
+    stream->Cancel();
+    reader.join();
+    if (!peer_ended && !write_status.ok()) read_status = write_status;
+  }
+  SetStream(nullptr);
+  return read_status;
+}
+
+absl::Status SenderConnection::WriteChunks(ClientStream& stream) {
+  StreamHello hello;
+  hello.run = context_.exchange.run;
+  hello.epoch = context_.exchange.epoch;
+  hello.token = context_.exchange.token;
+  hello.from_stage = context_.exchange.stage;
+  hello.to_stage = context_.link.peer_stage;
+  hello.connection = connection_;
+  LH_RETURN_IF_ERROR(stream.Write(hello));
+  const absl::Time deadline = context_.clock.Now() + kWelcomeTimeout;
+  if (!queue_.WaitWelcomed(connection_, deadline)) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no answer to the hello within ", Seconds(kWelcomeTimeout)));
+  }
+  while (std::optional<FrameChunk> chunk = queue_.NextChunk(connection_)) {
+    const uint64_t bytes = chunk->bytes.size();
+    LH_RETURN_IF_ERROR(stream.Write(*std::move(chunk)));
+    context_.counters.bytes_sent += bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SenderConnection::ReadReplies(ClientStream& stream) {
+  bool welcomed = false;
+  while (true) {
+    LH_ASSIGN_OR_RETURN(const StreamReply reply, stream.Read());
+    if (const auto* welcome = std::get_if<StreamWelcome>(&reply)) {
+      if (welcomed) return absl::InvalidArgumentError("it welcomed one stream twice");
+      welcomed = true;
+      health_.Connected(connection_);
+      LH_RETURN_IF_ERROR(queue_.Welcomed(connection_, *welcome));
+      continue;
+    }
+    if (!welcomed) return absl::InvalidArgumentError("it answered a hello without a welcome");
+    LH_RETURN_IF_ERROR(queue_.Consumed(std::get<FrameConsumed>(reply).sequence));
+    failures_ = 0;
+  }
+}
+
+}  // namespace longhaul::worker
