@@ -10,8 +10,9 @@ fixtures hold no weights before training.
 
 Each file holds, as float32: "logits" of the first micro-batch, "loss" (mean over the tokens of the
 step, of each step), "gradient/NAME" of the first step (of the mean loss, before clipping),
-"weights_1/NAME" and "weights_3/NAME" after one and three AdamW steps; as int32 "tokens" and "targets"
-[step, micro-batch, sequence, position]. Metadata: the model, the training and torch's version.
+"weights_1/NAME" and "weights_3/NAME" after one and three AdamW steps; as int32 "tokens" and
+"targets" [step, micro-batch, sequence, position]. Metadata: the model, the training and torch's
+version.
 """
 
 import json
@@ -37,15 +38,16 @@ TRAINING = {
     "grad_clip": 1.0,
 }
 MODELS = {
-    "gpt2_tied": {"layers": 2, "hidden": 32, "heads": 2, "context": 16, "vocab": 61, "tied": True},
+    "gpt2_tied": {"layers": 2, "hidden": 32, "heads": 2, "context": 16, "vocab": 61,
+                  "tied": True},
     "gpt2_untied": {"layers": 3, "hidden": 40, "heads": 4, "context": 24, "vocab": 97,
                     "tied": False},
 }
 INITIAL_WEIGHTS_STREAM = 2
 
-# Adam's first step is learning_rate * g / (|g| + 1e-8): where a clipped gradient is nearly zero, the
-# rounding of float32 (about 1e-9 here) decides the step, and no float32 implementation agrees with
-# another. Seeds whose gradients come closer to zero than this are passed over.
+# Adam's first step is learning_rate * g / (|g| + 1e-8). Where a clipped gradient is nearly zero,
+# the rounding of float32 (about 1e-9 here) decides the step, and no float32 implementation agrees
+# with another. Seeds whose gradients come closer to zero than this are passed over.
 GRADIENT_MIN = 2e-8
 
 

@@ -1,6 +1,8 @@
 #include "compute/stage/stage.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -109,16 +111,12 @@ struct Outcome {
   std::vector<double> losses;
   std::vector<std::vector<float>> tensors;
   bool operator==(const Outcome& other) const {
-    if (std::memcmp(losses.data(), other.losses.data(), losses.size() * sizeof(double)) != 0) {
-      return false;
-    }
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      if (std::memcmp(tensors[i].data(), other.tensors[i].data(),
-                      tensors[i].size() * sizeof(float)) != 0) {
-        return false;
-      }
-    }
-    return losses.size() == other.losses.size() && tensors.size() == other.tensors.size();
+    const auto same = [](const auto& a, const auto& b) {
+      return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
+    };
+    return same(losses, other.losses) &&
+           std::equal(tensors.begin(), tensors.end(), other.tensors.begin(), other.tensors.end(),
+                      same);
   }
 };
 
