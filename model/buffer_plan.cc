@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/attention_blocks.h"
 #include "model/limits.h"
 #include "model/liveness.h"
 
@@ -10,7 +11,6 @@ namespace longhaul::model {
 namespace {
 
 constexpr int64_t kAbsent = BufferPlan::kAbsent;
-constexpr int64_t kAttentionRegionsMax = 64;
 
 bool BackwardReadsInput(OpKind kind) {
   switch (kind) {
@@ -196,9 +196,7 @@ int64_t StatisticsElements(const Graph& graph, const Op& op, int64_t micro_batch
 
 int64_t WorkspaceElements(const Graph& graph, const Op& op, int64_t micro_batch) {
   if (op.kind != OpKind::kCausalAttention) return 0;
-  // For each region that heads share: a block of scores, and one of their gradients.
-  const int64_t regions = std::min(kAttentionRegionsMax, micro_batch * op.heads);
-  return 2 * regions * std::min(kAttentionBlockRows, graph.context) * graph.context;
+  return AttentionWorkspaceElements(micro_batch, op.heads, graph.context);
 }
 
 BufferPlan PlanBuffers(const Graph& graph, OpRange range, int64_t micro_batch) {

@@ -10,9 +10,6 @@
 
 namespace longhaul::model {
 
-// Rows of queries that attention takes at a time.
-inline constexpr int64_t kAttentionBlockRows = 64;
-
 // Every tensor begins at a multiple of this many elements.
 inline constexpr int64_t kAlignElements = 16;
 constexpr int64_t Padded(int64_t elements) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/attention_blocks.h"
 #include "model/buffer_plan.h"
 #include "model/limits.h"
 

@@ -37,10 +37,10 @@ TEST(CostTest, LinearCountsTwoOperationsForEachProduct) {
   EXPECT_DOUBLE_EQ(cost.backward_flops, 2 * cost.forward_flops);
 }
 
-// 1024 queries in 16 blocks of 64: block b multiplies with 64 (b + 1) keys.
+// 1024 queries in 32 blocks of 32: block b multiplies with 32 (b + 1) keys.
 TEST(CostTest, AttentionCountsTheBlocksThatAreExecuted) {
   const Graph graph = Gpt2Small();
-  const double pairs = 64.0 * 64 * (16 * 17 / 2), scores = 12.0 * 1024 * 1025 / 2;
+  const double pairs = 32.0 * 32 * (32 * 33 / 2), scores = 12.0 * 1024 * 1025 / 2;
   const Cost cost = OpCost(graph, OpNamed(graph, "h.0.attn"), 3);
   EXPECT_GE(cost.forward_flops, 3 * 2 * 2 * pairs * 768);
   EXPECT_LE(cost.forward_flops, 3 * (2 * 2 * pairs * 768 + 20 * scores));

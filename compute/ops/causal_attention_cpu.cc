@@ -7,25 +7,12 @@
 #include "compute/backend/cpu/logarithm.h"
 #include "compute/backend/cpu/matrix_product.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "model/attention_blocks.h"
 
 namespace longhaul::compute::cpu {
 namespace {
 
-// Queries are taken in blocks; a block multiplies with the keys up to its end only, which skips
-// most of the masked half of the scores.
-constexpr int64_t kBlockRows = 32;
-// Heads share this many workspace regions at most, so that its size is bounded; each region's heads
-// run one after another.
-constexpr int64_t kRegionsMax = 64;
-
-int64_t Regions(const CausalAttentionShape& shape) {
-  return std::min(kRegionsMax, shape.batch * shape.heads);
-}
-
-// One block of scores for all keys.
-int64_t ScoreElements(const CausalAttentionShape& shape) {
-  return std::min(kBlockRows, shape.context) * shape.context;
-}
+constexpr int64_t kBlockRows = model::kAttentionBlockRows;
 
 // The queries, keys and values of one head of one sequence lie in the rows of qkv, `stride` apart.
 template <typename T>
@@ -197,7 +184,7 @@ void BackwardBlock(const Head<T>& head, const Block<T>& block, const HeadGradien
 // Calls body(head index, region) for the heads of all sequences.
 void ForHeads(Backend& backend, const CausalAttentionShape& shape,
               absl::FunctionRef<void(int64_t, int64_t)> body) {
-  const int64_t regions = Regions(shape);
+  const int64_t regions = model::AttentionRegions(shape.batch, shape.heads);
   const int64_t heads = shape.batch * shape.heads;
   backend.ParallelFor(regions, [&](int64_t region) {
     for (int64_t index = region; index < heads; index += regions) body(index, region);
@@ -207,7 +194,7 @@ void ForHeads(Backend& backend, const CausalAttentionShape& shape,
 }  // namespace
 
 int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape) {
-  return Regions(shape) * 2 * ScoreElements(shape);
+  return model::AttentionWorkspaceElements(shape.batch, shape.heads, shape.context);
 }
 
 template <typename T>
@@ -216,7 +203,7 @@ void CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
                             absl::Span<T> workspace) {
   ForHeads(backend, shape, [&](int64_t index, int64_t region) {
     const Head<T> head = HeadAt(shape, qkv.data(), index);
-    T* scores = workspace.data() + region * 2 * ScoreElements(shape);
+    T* scores = workspace.data() + region * 2 * model::AttentionBlockElements(shape.context);
     for (int64_t begin = 0; begin < shape.context; begin += kBlockRows) {
       ForwardBlock<T>(head, {begin, std::min(shape.context, begin + kBlockRows), scores},
                       output.data() + HeadOffset(shape, index, shape.width),
@@ -234,14 +221,15 @@ void CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape
     const Head<T> head = HeadAt(shape, qkv.data(), index);
     const int64_t output_offset = HeadOffset(shape, index, shape.width);
     T* queries = qkv_gradient.data() + HeadOffset(shape, index, 3 * shape.width);
-    T* scores = workspace.data() + region * 2 * ScoreElements(shape);
-    const HeadGradient<T> gradient{.output = output.data() + output_offset,
-                                   .output_gradient = output_gradient.data() + output_offset,
-                                   .lse = lse.data() + index * shape.context,
-                                   .queries = queries,
-                                   .keys = queries + shape.width,
-                                   .values = queries + 2 * shape.width,
-                                   .score_gradients = scores + ScoreElements(shape)};
+    T* scores = workspace.data() + region * 2 * model::AttentionBlockElements(shape.context);
+    const HeadGradient<T> gradient{
+        .output = output.data() + output_offset,
+        .output_gradient = output_gradient.data() + output_offset,
+        .lse = lse.data() + index * shape.context,
+        .queries = queries,
+        .keys = queries + shape.width,
+        .values = queries + 2 * shape.width,
+        .score_gradients = scores + model::AttentionBlockElements(shape.context)};
     const int64_t last_begin = (shape.context - 1) / kBlockRows * kBlockRows;
     for (int64_t begin = last_begin; begin >= 0; begin -= kBlockRows) {
       const int64_t end = std::min(shape.context, begin + kBlockRows);
