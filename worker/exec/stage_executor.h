@@ -23,8 +23,8 @@ namespace longhaul::worker {
 // What all stages do after a step; carried by the step's verdict, so all agree on the step.
 enum class Directive : uint32_t { kNone = 0, kCheckpoint = 1, kStop = 2 };
 
-// Asked by the first stage once a step, when it decides the verdict. Thread-safe: set by the control
-// loop, taken by the executor. A stop wins over a checkpoint.
+// Asked by the first stage once a step, when it decides the verdict. Thread-safe: set by the
+// control loop, taken by the executor. A stop wins over a checkpoint.
 class DirectiveBox {
  public:
   void Set(Directive directive);
@@ -34,19 +34,20 @@ class DirectiveBox {
   std::atomic<uint32_t> pending_{0};
 };
 
-// What a step cost this stage; seconds of the executor's thread.
+// What a step cost this stage; seconds of the executor's thread. What is left of the total is
+// sending (encoding above all) and reading batches.
 struct StepTimings {
   double total = 0;
-  double compute = 0;
-  double wait = 0;  // in Recv, and in Send when its window was full
+  double compute = 0;  // in the operators, the norm and the optimizer
+  double wait = 0;     // in receives, decoding included
 };
 
 struct StepResult {
   int64_t step = 0;
-  bool applied = true;      // false: skipped because the norm was not finite
+  bool applied = true;       // false: skipped because the norm was not finite
   double gradient_norm = 0;  // of the mean gradient, before clipping
-  double loss_sum = 0;      // last stage only: over the step's tokens
-  int64_t tokens = 0;       // of the whole global batch
+  double loss_sum = 0;       // last stage only: over the step's tokens
+  int64_t tokens = 0;        // of the whole global batch
   double learning_rate = 0;
   Directive directive = Directive::kNone;
   StepTimings timings;
@@ -54,7 +55,7 @@ struct StepResult {
 
 struct EvaluationResult {
   double loss_sum = 0;  // last stage only
-  int64_t targets = 0;  // in the validation split
+  int64_t targets = 0;  // in the validation split; 0 on stages without batches
 };
 
 struct ExecutorOptions {
@@ -66,7 +67,7 @@ struct ExecutorOptions {
   model::OpRange range;
   std::vector<model::OpRange> ranges;  // of all stages
   schedule::Program program;
-  schedule::Program evaluation_program;  // empty instructions: no validation split
+  schedule::Program evaluation_program;         // empty instructions: no validation split
   absl::Duration wait_max = absl::Seconds(60);  // of a single wait for a peer
 };
 
@@ -80,10 +81,16 @@ class StageExecutor {
 
   // Runs the program once: optimizer step `step` (1-based), which must follow the stage's state. An
   // error (deadline, cancelled, peer, a token outside the vocabulary) leaves the stage's weights as
-  // after some step, never half-applied, but its gradients undefined.
+  // after some step, never half-applied, but its gradients undefined; it names the stage, the step
+  // and the instruction in front of what the exchange says.
+  //
+  // The gradient is the mean over the step's tokens, clipped by its global norm. A step whose norm
+  // is not finite leaves weights and moments as they are, on all stages; Adam's bias correction
+  // goes by the run's step number, so that it does not depend on which steps were skipped.
   absl::StatusOr<StepResult> RunStep(int64_t step);
 
-  // Loss over the whole validation split with the weights after `step`.
+  // Loss over the whole validation split with the weights after `step`; at most once for a step,
+  // since its frames are keyed by it.
   absl::StatusOr<EvaluationResult> Evaluate(int64_t step);
 
  private:

@@ -1,0 +1,292 @@
+#include "worker/exec/executor_cluster.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/rng.h"
+#include "model/family.h"
+#include "schedule/replay.h"
+
+namespace longhaul::worker {
+namespace {
+
+constexpr Epoch kEpoch{.term = 1, .number = 3};
+constexpr char kToken[] = "token";
+constexpr int64_t kTokens = 640;
+constexpr double kValidationFraction = 0.2;
+
+template <typename T>
+T Get(absl::StatusOr<T> value) {
+  LH_CHECK(value.ok(), value.status().ToString());
+  return *std::move(value);
+}
+
+void Must(const absl::Status& status) { LH_CHECK(status.ok(), status.ToString()); }
+
+// A text whose next token is likely the last one plus one, so that there is something to learn.
+class MemoryTokens : public data::TokenSource {
+ public:
+  MemoryTokens(int64_t vocab, int32_t token_outside) {
+    int64_t token = 0;
+    for (int64_t i = 0; i < kTokens; ++i) {
+      const uint64_t bits = RandomBits(7, RandomStream::kBatch, 0, 0, i)[0];
+      token = (token + (bits % 4 == 0 ? bits / 4 : 1)) % vocab;
+      const bool outside = token_outside >= 0 && i % 4 == 0;
+      tokens_.push_back(outside ? token_outside : static_cast<int32_t>(token));
+    }
+  }
+  int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
+  void Read(int64_t begin, absl::Span<int32_t> out) const override {
+    std::copy_n(tokens_.begin() + begin, out.size(), out.begin());
+  }
+  int32_t MaxToken() const override { return *std::max_element(tokens_.begin(), tokens_.end()); }
+
+ private:
+  std::vector<int32_t> tokens_;
+};
+
+std::unique_ptr<data::Batches> MakeBatches(const run::RunSpec& spec,
+                                           const data::TokenSource& tokens) {
+  const data::Split split =
+      Get(data::SplitTokens(tokens.size(), spec.data.validation_fraction, spec.model.context));
+  return std::make_unique<data::Batches>(tokens, split, spec.train.seed, spec.train.micro_batch,
+                                         spec.model.context);
+}
+
+std::vector<model::OpRange> CutEvenly(const model::Graph& graph, int stages) {
+  const std::vector<int> cuts = graph.CutPoints();
+  LH_CHECK(static_cast<int>(cuts.size()) >= stages - 1, cuts.size(), " cut points");
+  std::vector<model::OpRange> ranges;
+  int begin = 0;
+  for (int s = 1; s < stages; ++s) {
+    const int end = cuts[s * (cuts.size() + 1) / stages - 1];
+    ranges.push_back({begin, end});
+    begin = end;
+  }
+  ranges.push_back({begin, static_cast<int>(graph.ops.size())});
+  return ranges;
+}
+
+std::vector<uint32_t> Bits(const compute::StageParameter<float>& parameter) {
+  std::vector<uint32_t> bits;
+  for (const absl::Span<float> values :
+       {parameter.weights, parameter.first_moment, parameter.second_moment}) {
+    for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  }
+  return bits;
+}
+
+void AddState(const model::Graph& graph, compute::Stage<float>& stage, StateBits& state) {
+  for (const compute::StageParameter<float>& parameter : stage.parameters()) {
+    const std::string& name = graph.parameters[parameter.index].name;
+    const auto [known, added] = state.emplace(name, Bits(parameter));
+    LH_CHECK(added || known->second == Bits(parameter), name, " differs between stages");
+  }
+}
+
+std::string Address(int stage) { return absl::StrCat("stage-", stage); }
+
+}  // namespace
+
+run::RunSpec ClusterSpec(const ClusterOptions& options) {
+  run::RunSpec spec;
+  spec.name = "cluster";
+  spec.model = {
+      .layers = 4, .hidden = 32, .heads = 4, .context = 16, .vocab = 48, .tied = options.tied};
+  spec.data.train = "memory";
+  spec.data.validation_fraction = kValidationFraction;
+  spec.train.steps = 20;
+  spec.train.global_batch = 12;
+  spec.train.micro_batch = 2;
+  spec.train.optimizer.learning_rate = 3e-3;
+  spec.train.optimizer.grad_clip = 0.5;
+  spec.train.schedule = {
+      .warmup_steps = 2, .decay = run::Decay::kCosine, .min_learning_rate = 1e-4};
+  spec.train.seed = 5;
+  spec.train.evaluate_every = 1;
+  spec.schedule = options.schedule;
+  return spec;
+}
+
+ExecutorCluster::ExecutorCluster(const ClusterOptions& options)
+    : options_(options),
+      spec_(ClusterSpec(options)),
+      graph_(Get(model::BuildGraph(spec_.model))),
+      ranges_(CutEvenly(graph_, options.stages)),
+      tokens_(std::make_unique<MemoryTokens>(spec_.model.vocab, options.token_outside)),
+      batches_(MakeBatches(spec_, *tokens_)),
+      network_(RealClock()) {
+  const schedule::Shape shape{.stages = options.stages,
+                              .micro_batches = static_cast<int>(spec_.train.micro_batches()),
+                              .tied = options.tied};
+  const std::vector<schedule::Program> programs = Get(schedule::Generate(options.schedule, shape));
+  Must(schedule::Replay(programs, shape));
+  ExecutorOptions shared;
+  shared.spec = &spec_;
+  shared.graph = &graph_;
+  shared.epoch = kEpoch;
+  shared.stages = options.stages;
+  shared.ranges = ranges_;
+  shared.wait_max = options.wait_max;
+  stages_.resize(options.stages);
+  for (int stage = 0; stage < options.stages; ++stage) BuildStage(stage, shared, programs);
+}
+
+ExchangeOptions ExecutorCluster::MakeExchangeOptions(
+    int stage, const std::vector<schedule::Program>& programs) const {
+  ExchangeOptions exchange;
+  exchange.run = spec_.name;
+  exchange.epoch = kEpoch;
+  exchange.token = kToken;
+  exchange.stage = stage;
+  for (int peer = 0; peer < options_.stages; ++peer) {
+    const bool next_to = std::abs(peer - stage) == 1;
+    const bool ends = options_.tied && std::abs(peer - stage) == options_.stages - 1;
+    if (peer == stage || !(next_to || ends)) continue;
+    LinkOptions link;
+    link.peer_stage = peer;
+    link.peer_node = Address(peer);
+    link.peer_address = Address(peer);
+    link.norms_max = 2 * graph_.parameters.size();
+    if (next_to) {
+      link.tensor_elements = spec_.train.micro_batch * spec_.model.context * spec_.model.hidden;
+      link.window = schedule::LinkWindow(programs, std::min(stage, peer));
+    }
+    if (ends) link.tied_elements = spec_.model.vocab * spec_.model.hidden;
+    exchange.links.push_back(link);
+  }
+  return exchange;
+}
+
+void ExecutorCluster::BuildStage(int stage, const ExecutorOptions& shared,
+                                 const std::vector<schedule::Program>& programs) {
+  StageParts& parts = stages_[stage];
+  parts.backend = compute::MakeCpuBackend(options_.threads);
+  parts.stage = Get(compute::Stage<float>::Create(
+      graph_, {ranges_[stage], spec_.train.micro_batch, programs[stage].slots}, *parts.backend,
+      spec_.train.seed));
+  parts.transport = network_.MakeTransport();
+  parts.exchange =
+      Get(MakeExchange(MakeExchangeOptions(stage, programs), *parts.transport, RealClock()));
+  parts.router = std::make_unique<ExchangeRouter>(RealClock());
+  parts.router->Register(spec_.name, kEpoch, kToken, parts.exchange.get());
+  network_.Listen(Address(stage), parts.router.get());
+  ExecutorOptions options = shared;
+  options.stage = stage;
+  options.range = ranges_[stage];
+  options.program = programs[stage];
+  options.evaluation_program = schedule::GenerateEvaluation(
+      options_.stages, static_cast<int>(batches_->validation_micro_batches()))[stage];
+  const bool has_batches = stage == 0 || stage == options_.stages - 1;
+  parts.executor = std::make_unique<StageExecutor>(
+      std::move(options), parts.stage.get(), parts.exchange.get(),
+      has_batches ? batches_.get() : nullptr, stage == 0 ? &directives_ : nullptr, &RealClock());
+}
+
+ExecutorCluster::~ExecutorCluster() {
+  for (StageParts& parts : stages_) parts.exchange->Cancel(absl::CancelledError("test ends"));
+  for (int stage = 0; stage < stages(); ++stage) {
+    stages_[stage].router->Unregister(spec_.name, kEpoch);
+    network_.Stop(Address(stage));
+  }
+  for (StageParts& parts : stages_) parts.exchange.reset();
+}
+
+void ExecutorCluster::OnEveryStage(absl::FunctionRef<void(int stage)> work) {
+  std::vector<std::thread> threads;
+  for (int stage = 0; stage < stages(); ++stage) {
+    threads.emplace_back([work, stage] { work(stage); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<std::vector<absl::StatusOr<StepResult>>> ExecutorCluster::RunSteps(int64_t first,
+                                                                               int count) {
+  std::vector<std::vector<absl::StatusOr<StepResult>>> results(stages());
+  OnEveryStage([&](int stage) {
+    for (int64_t step = first; step < first + count; ++step) {
+      results[stage].push_back(executor(stage).RunStep(step));
+      if (!results[stage].back().ok()) return;
+    }
+  });
+  return results;
+}
+
+std::vector<absl::StatusOr<EvaluationResult>> ExecutorCluster::Evaluate(int64_t step) {
+  std::vector<absl::StatusOr<EvaluationResult>> results(stages(), absl::UnknownError("not run"));
+  OnEveryStage([&](int stage) { results[stage] = executor(stage).Evaluate(step); });
+  return results;
+}
+
+StateBits ExecutorCluster::State() {
+  StateBits state;
+  for (StageParts& parts : stages_) AddState(graph_, *parts.stage, state);
+  return state;
+}
+
+ReferenceRun::ReferenceRun(const ClusterOptions& options)
+    : spec_(ClusterSpec(options)),
+      graph_(Get(model::BuildGraph(spec_.model))),
+      tokens_(std::make_unique<MemoryTokens>(spec_.model.vocab, options.token_outside)),
+      batches_(MakeBatches(spec_, *tokens_)),
+      backend_(compute::MakeCpuBackend(1)),
+      stage_(Get(compute::Stage<float>::Create(
+          graph_, {{0, static_cast<int>(graph_.ops.size())}, spec_.train.micro_batch, 1}, *backend_,
+          spec_.train.seed))) {}
+
+ReferenceRun::Step ReferenceRun::RunStep(int64_t step) {
+  const run::TrainSpec& train = spec_.train;
+  std::vector<int32_t> tokens(train.micro_batch * graph_.context), targets(tokens.size());
+  Step result;
+  Must(stage_->ZeroGradients());
+  for (int64_t m = 0; m < train.micro_batches(); ++m) {
+    batches_->Train(step, m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
+    double loss = 0;
+    Must(stage_->Forward(0, tokens, targets, &loss));
+    Must(stage_->Backward(0));
+    result.loss_sum += loss;
+  }
+  Must(stage_->SumUses());
+  double squares = 0;
+  for (size_t i = 0; i < stage_->parameters().size(); ++i) {
+    double sum = 0;
+    Must(stage_->GradientSumOfSquares(static_cast<int>(i), &sum));
+    squares += sum;
+  }
+  const double count = static_cast<double>(train.global_batch * graph_.context);
+  result.gradient_norm = std::sqrt(squares) / count;
+  const double clip = std::min(1.0, train.optimizer.grad_clip / (result.gradient_norm + 1e-6));
+  Must(stage_->ApplyAdamW({.learning_rate = run::LearningRate(train, step),
+                           .beta1 = train.optimizer.beta1,
+                           .beta2 = train.optimizer.beta2,
+                           .epsilon = train.optimizer.epsilon,
+                           .weight_decay = train.optimizer.weight_decay,
+                           .gradient_scale = clip / count,
+                           .step = step}));
+  return result;
+}
+
+double ReferenceRun::ValidationLossSum() {
+  std::vector<int32_t> tokens(spec_.train.micro_batch * graph_.context), targets(tokens.size());
+  double sum = 0;
+  for (int64_t m = 0; m < batches_->validation_micro_batches(); ++m) {
+    batches_->Validation(m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
+    double loss = 0;
+    Must(stage_->Forward(0, tokens, targets, &loss));
+    sum += loss;
+  }
+  return sum;
+}
+
+StateBits ReferenceRun::State() {
+  StateBits state;
+  AddState(graph_, *stage_, state);
+  return state;
+}
+
+}  // namespace longhaul::worker

@@ -1,0 +1,372 @@
+#include "worker/exec/interpreter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compute/ops/add.h"
+#include "schedule/instruction_kind.h"
+
+namespace longhaul::worker {
+namespace {
+
+using schedule::InstructionKind;
+
+// Adds the seconds until its end to `seconds`.
+class Stopwatch {
+ public:
+  Stopwatch(const Clock& clock, double& seconds)
+      : clock_(clock), seconds_(seconds), start_(clock.Now()) {}
+  ~Stopwatch() { seconds_ += absl::ToDoubleSeconds(clock_.Now() - start_); }
+
+ private:
+  const Clock& clock_;
+  double& seconds_;
+  const absl::Time start_;
+};
+
+FrameKind FrameKindOf(InstructionKind kind, bool evaluation) {
+  switch (kind) {
+    case InstructionKind::kSendActivation:
+    case InstructionKind::kRecvActivation:
+      return evaluation ? FrameKind::kEvaluationActivation : FrameKind::kActivation;
+    case InstructionKind::kSendGradient:
+    case InstructionKind::kRecvGradient:
+      return FrameKind::kGradient;
+    case InstructionKind::kSendTiedGradient:
+    case InstructionKind::kRecvTiedGradient:
+      return FrameKind::kTiedGradient;
+    case InstructionKind::kSendTiedSum:
+    case InstructionKind::kRecvTiedSum:
+      return FrameKind::kTiedSum;
+    case InstructionKind::kSendNorms:
+    case InstructionKind::kRecvNorms:
+      return FrameKind::kNorms;
+    case InstructionKind::kSendVerdict:
+    case InstructionKind::kRecvVerdict:
+      return FrameKind::kVerdict;
+    default:
+      break;
+  }
+  LH_CHECK(false, schedule::Info(kind).code, " moves no frame");
+  return FrameKind::kActivation;
+}
+
+}  // namespace
+
+const StageExecutor::Interpreter::Entry StageExecutor::Interpreter::kMethods[] = {
+    {InstructionKind::kRecvActivation, &Interpreter::RecvActivation},
+    {InstructionKind::kForward, &Interpreter::Forward},
+    {InstructionKind::kSendActivation, &Interpreter::SendActivation},
+    {InstructionKind::kRecvGradient, &Interpreter::RecvGradient},
+    {InstructionKind::kBackward, &Interpreter::Backward},
+    {InstructionKind::kSendGradient, &Interpreter::SendGradient},
+    {InstructionKind::kSendTiedGradient, &Interpreter::SendTied},
+    {InstructionKind::kRecvTiedGradient, &Interpreter::RecvTiedGradient},
+    {InstructionKind::kSendTiedSum, &Interpreter::SendTied},
+    {InstructionKind::kRecvTiedSum, &Interpreter::RecvTiedSum},
+    {InstructionKind::kRecvNorms, &Interpreter::RecvNorms},
+    {InstructionKind::kSendNorms, &Interpreter::SendNorms},
+    {InstructionKind::kDecideVerdict, &Interpreter::DecideVerdict},
+    {InstructionKind::kRecvVerdict, &Interpreter::RecvVerdict},
+    {InstructionKind::kSendVerdict, &Interpreter::SendVerdict},
+    {InstructionKind::kOptimizerStep, &Interpreter::OptimizerStep},
+};
+
+StageExecutor::Interpreter::Method StageExecutor::Interpreter::MethodOf(InstructionKind kind) {
+  for (const Entry& entry : kMethods) {
+    if (entry.kind == kind) return entry.method;
+  }
+  LH_CHECK(false, "instruction ", schedule::Info(kind).code, " has no method");
+  return nullptr;
+}
+
+StageExecutor::Interpreter::Interpreter(ExecutorOptions options, compute::Stage<float>* stage,
+                                        Exchange* exchange, const data::Batches* batches,
+                                        DirectiveBox* directives, Clock* clock)
+    : options_(std::move(options)),
+      stage_(stage),
+      exchange_(exchange),
+      batches_(batches),
+      directives_(directives),
+      clock_(clock),
+      norms_layout_(*options_.graph, options_.ranges) {
+  CheckOptions();
+  tied_gradients_ = FindTiedGradients();
+  if (is_first()) {
+    size_t elements_max = 0;
+    for (const absl::Span<float> values : tied_gradients_) {
+      elements_max = std::max(elements_max, values.size());
+    }
+    tied_received_.resize(elements_max);
+  }
+  if (batches_ != nullptr) {
+    const int64_t rows = options_.spec->train.micro_batch * options_.graph->context;
+    tokens_.resize(rows);
+    targets_.resize(rows);
+  }
+}
+
+void StageExecutor::Interpreter::CheckOptions() const {
+  LH_CHECK(options_.stage >= 0 && options_.stage < options_.stages, "stage ", options_.stage,
+           " of ", options_.stages);
+  LH_CHECK(options_.ranges.size() == static_cast<size_t>(options_.stages) &&
+           options_.ranges[options_.stage] == options_.range);
+  LH_CHECK(stage_->is_first() == is_first() && stage_->is_last() == is_last(), "stage ",
+           options_.stage, " of ", options_.stages, " holds other operators");
+  LH_CHECK(batches_ != nullptr || !(is_first() || is_last()), "stage ", options_.stage,
+           " needs batches");
+  LH_CHECK(directives_ != nullptr || !is_first(), "the first stage needs the directives");
+  LH_CHECK(exchange_ != nullptr || options_.stages == 1, "no exchange");
+  for (const schedule::Program* program : {&options_.program, &options_.evaluation_program}) {
+    for (const Instruction& instruction : program->instructions) {
+      LH_CHECK(instruction.stage == options_.stage && instruction.step_offset == 0 &&
+                   instruction.weight_version == 0,
+               schedule::ToText(instruction), " of stage ", instruction.stage);
+    }
+  }
+}
+
+std::vector<absl::Span<float>> StageExecutor::Interpreter::FindTiedGradients() const {
+  std::vector<absl::Span<float>> found;
+  if (options_.stages == 1 || !(is_first() || is_last())) return found;
+  const auto uses_in = [&](const model::OpRange& range, int parameter) {
+    const std::vector<model::ParameterUse> uses = options_.graph->Uses(range);
+    return std::count_if(uses.begin(), uses.end(), [&](const model::ParameterUse& use) {
+      return use.parameter == parameter;
+    });
+  };
+  for (const int parameter : options_.graph->TiedParameters()) {
+    const auto in_first = uses_in(options_.ranges.front(), parameter);
+    const auto in_last = uses_in(options_.ranges.back(), parameter);
+    if (in_first == 0 || in_last == 0) continue;
+    // With more uses at the end the sum would run in another order than on one stage.
+    LH_CHECK(in_last == 1, "parameter ", options_.graph->parameters[parameter].name, " has ",
+             in_last, " uses in the last stage");
+    for (const compute::StageGradient<float>& gradient : stage_->gradients()) {
+      if (gradient.use.parameter != parameter) continue;
+      found.push_back(gradient.values);
+      break;
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<StepResult> StageExecutor::Interpreter::RunStep(int64_t step) {
+  LH_CHECK(step >= 1, "step ", step);
+  const run::TrainSpec& train = options_.spec->train;
+  pass_ = Pass();
+  pass_.step = step;
+  {
+    const Stopwatch total(*clock_, pass_.timings.total);
+    LH_RETURN_IF_ERROR(stage_->ZeroGradients());
+    LH_RETURN_IF_ERROR(RunProgram(options_.program));
+  }
+  StepResult result;
+  result.step = step;
+  result.applied = pass_.verdict.apply;
+  result.gradient_norm = pass_.verdict.gradient_norm;
+  result.loss_sum = pass_.loss_sum;
+  result.tokens = train.global_batch * options_.graph->context;
+  result.learning_rate = run::LearningRate(train, step);
+  result.directive = pass_.verdict.directive;
+  result.timings = pass_.timings;
+  return result;
+}
+
+absl::StatusOr<EvaluationResult> StageExecutor::Interpreter::Evaluate(int64_t step) {
+  pass_ = Pass();
+  pass_.step = step;
+  pass_.evaluation = true;
+  LH_RETURN_IF_ERROR(RunProgram(options_.evaluation_program));
+  EvaluationResult result;
+  result.loss_sum = pass_.loss_sum;
+  result.targets = batches_ != nullptr ? batches_->validation_targets() : 0;
+  return result;
+}
+
+absl::Status StageExecutor::Interpreter::RunProgram(const schedule::Program& program) {
+  slots_ = program.slots;
+  for (const Instruction& instruction : program.instructions) {
+    const absl::Status status = (this->*MethodOf(instruction.kind))(instruction);
+    if (!status.ok()) {
+      return Annotate(status,
+                      absl::StrCat("stage ", options_.stage,
+                                   pass_.evaluation ? ", evaluation after step " : ", step ",
+                                   pass_.step, ", ", schedule::ToText(instruction)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::RecvActivation(const Instruction& instruction) {
+  return Receive(instruction, stage_->input(SlotOf(instruction)));
+}
+
+absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction) {
+  if (batches_ != nullptr) {
+    const absl::Span<int32_t> tokens = absl::MakeSpan(tokens_), targets = absl::MakeSpan(targets_);
+    if (pass_.evaluation) {
+      batches_->Validation(instruction.micro_batch, tokens, targets);
+    } else {
+      batches_->Train(pass_.step, instruction.micro_batch, tokens, targets);
+    }
+  }
+  const Stopwatch compute(*clock_, pass_.timings.compute);
+  double loss_sum = 0;
+  LH_RETURN_IF_ERROR(stage_->Forward(
+      SlotOf(instruction), is_first() ? absl::MakeConstSpan(tokens_) : absl::Span<const int32_t>(),
+      is_last() ? absl::MakeConstSpan(targets_) : absl::Span<const int32_t>(),
+      is_last() ? &loss_sum : nullptr));
+  pass_.loss_sum += loss_sum;
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::SendActivation(const Instruction& instruction) {
+  return Send(instruction, stage_->output(SlotOf(instruction)));
+}
+
+absl::Status StageExecutor::Interpreter::RecvGradient(const Instruction& instruction) {
+  return Receive(instruction, stage_->output_gradient());
+}
+
+absl::Status StageExecutor::Interpreter::Backward(const Instruction& instruction) {
+  const Stopwatch compute(*clock_, pass_.timings.compute);
+  return stage_->Backward(SlotOf(instruction));
+}
+
+absl::Status StageExecutor::Interpreter::SendGradient(const Instruction& instruction) {
+  return Send(instruction, stage_->input_gradient());
+}
+
+absl::Status StageExecutor::Interpreter::SumUses() {
+  if (pass_.summed) return absl::OkStatus();
+  pass_.summed = true;
+  const Stopwatch compute(*clock_, pass_.timings.compute);
+  return stage_->SumUses();
+}
+
+absl::Status StageExecutor::Interpreter::SendTied(const Instruction& instruction) {
+  LH_RETURN_IF_ERROR(SumUses());
+  for (size_t i = 0; i < tied_gradients_.size(); ++i) {
+    LH_RETURN_IF_ERROR(Send(instruction, tied_gradients_[i], static_cast<uint32_t>(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::RecvTiedGradient(const Instruction& instruction) {
+  LH_RETURN_IF_ERROR(SumUses());
+  for (size_t i = 0; i < tied_gradients_.size(); ++i) {
+    const absl::Span<float> own = tied_gradients_[i];
+    const absl::Span<float> head = absl::MakeSpan(tied_received_).first(own.size());
+    LH_RETURN_IF_ERROR(Receive(instruction, head, static_cast<uint32_t>(i)));
+    const Stopwatch compute(*clock_, pass_.timings.compute);
+    LH_RETURN_IF_ERROR(compute::Add<float>(stage_->backend(), own, head, own));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::RecvTiedSum(const Instruction& instruction) {
+  for (size_t i = 0; i < tied_gradients_.size(); ++i) {
+    LH_RETURN_IF_ERROR(Receive(instruction, tied_gradients_[i], static_cast<uint32_t>(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::RecvNorms(const Instruction& instruction) {
+  LH_ASSIGN_OR_RETURN(const std::vector<double> values, ReceiveDoubles(instruction));
+  LH_ASSIGN_OR_RETURN(pass_.norms_after, norms_layout_.FromDoubles(PeerOf(instruction), values));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ParameterNorm>> StageExecutor::Interpreter::NormsFromHere() {
+  LH_RETURN_IF_ERROR(SumUses());
+  const Stopwatch compute(*clock_, pass_.timings.compute);
+  const std::vector<int>& counted = norms_layout_.counted_by(options_.stage);
+  const absl::Span<compute::StageParameter<float>> parameters = stage_->parameters();
+  std::vector<ParameterNorm> norms;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const int parameter = parameters[i].index;
+    if (!std::binary_search(counted.begin(), counted.end(), parameter)) continue;
+    norms.push_back({.parameter = parameter});
+    LH_RETURN_IF_ERROR(
+        stage_->GradientSumOfSquares(static_cast<int>(i), &norms.back().sum_of_squares));
+  }
+  norms.insert(norms.end(), pass_.norms_after.begin(), pass_.norms_after.end());
+  return norms;
+}
+
+absl::Status StageExecutor::Interpreter::SendNorms(const Instruction& instruction) {
+  LH_ASSIGN_OR_RETURN(const std::vector<ParameterNorm> norms, NormsFromHere());
+  return exchange_->SendDoubles(PeerOf(instruction), KeyOf(instruction),
+                                NormsLayout::ToDoubles(norms), Deadline());
+}
+
+absl::Status StageExecutor::Interpreter::DecideVerdict(const Instruction& instruction) {
+  LH_ASSIGN_OR_RETURN(const std::vector<ParameterNorm> norms, NormsFromHere());
+  const run::TrainSpec& train = options_.spec->train;
+  pass_.verdict = worker::DecideVerdict(norms_layout_.Total(norms),
+                                        train.global_batch * options_.graph->context,
+                                        train.optimizer.grad_clip, directives_->Take());
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::RecvVerdict(const Instruction& instruction) {
+  LH_ASSIGN_OR_RETURN(const std::vector<double> values, ReceiveDoubles(instruction));
+  LH_ASSIGN_OR_RETURN(pass_.verdict, VerdictFromDoubles(values));
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::SendVerdict(const Instruction& instruction) {
+  return exchange_->SendDoubles(PeerOf(instruction), KeyOf(instruction), ToDoubles(pass_.verdict),
+                                Deadline());
+}
+
+absl::Status StageExecutor::Interpreter::OptimizerStep(const Instruction& instruction) {
+  if (!pass_.verdict.apply) return absl::OkStatus();
+  const run::TrainSpec& train = options_.spec->train;
+  const compute::AdamWStep step{.learning_rate = run::LearningRate(train, pass_.step),
+                                .beta1 = train.optimizer.beta1,
+                                .beta2 = train.optimizer.beta2,
+                                .epsilon = train.optimizer.epsilon,
+                                .weight_decay = train.optimizer.weight_decay,
+                                .gradient_scale = pass_.verdict.gradient_scale,
+                                .step = pass_.step};
+  const Stopwatch compute(*clock_, pass_.timings.compute);
+  return stage_->ApplyAdamW(step);
+}
+
+int StageExecutor::Interpreter::PeerOf(const Instruction& instruction) const {
+  return schedule::PeerStage(instruction.kind, options_.stage, options_.stages);
+}
+
+FrameKey StageExecutor::Interpreter::KeyOf(const Instruction& instruction, uint32_t index) const {
+  const bool sends = schedule::Info(instruction.kind).role == schedule::Role::kSend;
+  return {.epoch = options_.epoch,
+          .step = static_cast<uint64_t>(pass_.step),
+          .micro_batch = static_cast<uint32_t>(instruction.micro_batch),
+          .stage = static_cast<uint32_t>(sends ? PeerOf(instruction) : options_.stage),
+          .kind = FrameKindOf(instruction.kind, pass_.evaluation),
+          .index = index};
+}
+
+absl::Status StageExecutor::Interpreter::Send(const Instruction& instruction,
+                                              absl::Span<const float> values, uint32_t index) {
+  return exchange_->Send(PeerOf(instruction), KeyOf(instruction, index), values, Deadline());
+}
+
+absl::Status StageExecutor::Interpreter::Receive(const Instruction& instruction,
+                                                 absl::Span<float> values, uint32_t index) {
+  const Stopwatch wait(*clock_, pass_.timings.wait);
+  return exchange_->Receive(PeerOf(instruction), KeyOf(instruction, index), values, Deadline());
+}
+
+absl::StatusOr<std::vector<double>> StageExecutor::Interpreter::ReceiveDoubles(
+    const Instruction& instruction) {
+  const Stopwatch wait(*clock_, pass_.timings.wait);
+  return exchange_->ReceiveDoubles(PeerOf(instruction), KeyOf(instruction), Deadline());
+}
+
+}  // namespace longhaul::worker

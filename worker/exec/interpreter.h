@@ -1,0 +1,104 @@
+// The interpreter behind StageExecutor: one method for each kind of instruction.
+#ifndef LONGHAUL_WORKER_EXEC_INTERPRETER_H_
+#define LONGHAUL_WORKER_EXEC_INTERPRETER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "worker/exec/norms.h"
+#include "worker/exec/stage_executor.h"
+#include "worker/exec/verdict.h"
+
+namespace longhaul::worker {
+
+// One thread; pointers as StageExecutor's.
+class StageExecutor::Interpreter {
+ public:
+  Interpreter(ExecutorOptions options, compute::Stage<float>* stage, Exchange* exchange,
+              const data::Batches* batches, DirectiveBox* directives, Clock* clock);
+
+  absl::StatusOr<StepResult> RunStep(int64_t step);
+  absl::StatusOr<EvaluationResult> Evaluate(int64_t step);
+
+ private:
+  using Instruction = schedule::Instruction;
+  using Method = absl::Status (Interpreter::*)(const Instruction&);
+  struct Entry {
+    schedule::InstructionKind kind;
+    Method method;
+  };
+  static const Entry kMethods[];
+  static Method MethodOf(schedule::InstructionKind kind);
+
+  // What one run of a program has come to.
+  struct Pass {
+    int64_t step = 0;
+    bool evaluation = false;
+    bool summed = false;  // SumUses has been called
+    double loss_sum = 0;
+    std::vector<ParameterNorm> norms_after;  // of the stages after this one
+    Verdict verdict;
+    StepTimings timings;
+  };
+
+  void CheckOptions() const;
+  absl::Status RunProgram(const schedule::Program& program);
+
+  absl::Status RecvActivation(const Instruction& instruction);
+  absl::Status Forward(const Instruction& instruction);
+  absl::Status SendActivation(const Instruction& instruction);
+  absl::Status RecvGradient(const Instruction& instruction);
+  absl::Status Backward(const Instruction& instruction);
+  absl::Status SendGradient(const Instruction& instruction);
+  absl::Status SendTied(const Instruction& instruction);
+  absl::Status RecvTiedGradient(const Instruction& instruction);
+  absl::Status RecvTiedSum(const Instruction& instruction);
+  absl::Status RecvNorms(const Instruction& instruction);
+  absl::Status SendNorms(const Instruction& instruction);
+  absl::Status DecideVerdict(const Instruction& instruction);
+  absl::Status RecvVerdict(const Instruction& instruction);
+  absl::Status SendVerdict(const Instruction& instruction);
+  absl::Status OptimizerStep(const Instruction& instruction);
+
+  // Once a step, before anything reads a whole gradient.
+  absl::Status SumUses();
+  // This stage's norms, then those of the stages after it.
+  absl::StatusOr<std::vector<ParameterNorm>> NormsFromHere();
+
+  // The stage at the other end of a send or receive, and the key of its frame.
+  int PeerOf(const Instruction& instruction) const;
+  FrameKey KeyOf(const Instruction& instruction, uint32_t index = 0) const;
+  absl::Status Send(const Instruction& instruction, absl::Span<const float> values,
+                    uint32_t index = 0);
+  absl::Status Receive(const Instruction& instruction, absl::Span<float> values,
+                       uint32_t index = 0);
+  absl::StatusOr<std::vector<double>> ReceiveDoubles(const Instruction& instruction);
+  absl::Time Deadline() const { return clock_->Now() + options_.wait_max; }
+
+  // The spans of the accumulators of tied parameters that the first and the last stage share.
+  std::vector<absl::Span<float>> FindTiedGradients() const;
+
+  bool is_first() const { return options_.stage == 0; }
+  bool is_last() const { return options_.stage == options_.stages - 1; }
+  int SlotOf(const Instruction& instruction) const { return instruction.micro_batch % slots_; }
+
+  const ExecutorOptions options_;
+  compute::Stage<float>* const stage_;
+  Exchange* const exchange_;
+  const data::Batches* const batches_;
+  DirectiveBox* const directives_;
+  Clock* const clock_;
+  const NormsLayout norms_layout_;
+  std::vector<absl::Span<float>> tied_gradients_;
+  std::vector<float> tied_received_;       // first stage: the head use's accumulator as it came
+  std::vector<int32_t> tokens_, targets_;  // of one micro-batch; first and last stage
+  int slots_ = 1;                          // of the program that runs
+  Pass pass_;
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_EXEC_INTERPRETER_H_

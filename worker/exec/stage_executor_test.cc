@@ -1,0 +1,251 @@
+#include "worker/exec/stage_executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/exec/executor_cluster.h"
+
+namespace longhaul::worker {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kSteps = 5;
+
+class EveryPipeline : public testing::TestWithParam<std::tuple<int, std::string, bool>> {
+ protected:
+  static ClusterOptions Options() {
+    const auto& [stages, schedule, tied] = GetParam();
+    return {.stages = stages, .schedule = schedule, .tied = tied};
+  }
+};
+
+TEST_P(EveryPipeline, TrainsToTheSameBitsAsTheDefinition) {
+  ReferenceRun reference(Options());
+  ExecutorCluster cluster(Options());
+  EXPECT_EQ(cluster.State(), reference.State());
+  const auto results = cluster.RunSteps(1, kSteps);
+  int clipped = 0;
+  for (int step = 1; step <= kSteps; ++step) {
+    const ReferenceRun::Step expected = reference.RunStep(step);
+    for (int s = 0; s < cluster.stages(); ++s) {
+      ASSERT_TRUE(results[s].back().ok()) << results[s].back().status();
+      const StepResult& result = *results[s][step - 1];
+      EXPECT_EQ(result.step, step);
+      EXPECT_TRUE(result.applied);
+      EXPECT_EQ(result.gradient_norm, expected.gradient_norm);
+      EXPECT_EQ(result.loss_sum, s == cluster.stages() - 1 ? expected.loss_sum : 0);
+      EXPECT_EQ(result.tokens, 12 * 16);
+      EXPECT_EQ(result.directive, Directive::kNone);
+      EXPECT_GT(result.timings.compute, 0);
+      EXPECT_GE(result.timings.total, result.timings.compute + result.timings.wait);
+    }
+    clipped += expected.gradient_norm > ClusterSpec(Options()).train.optimizer.grad_clip;
+  }
+  EXPECT_GE(clipped, 3);
+  EXPECT_EQ(cluster.State(), reference.State());
+}
+
+TEST_P(EveryPipeline, EvaluatesToTheSameBitsAndChangesNothing) {
+  ReferenceRun reference(Options());
+  ExecutorCluster cluster(Options());
+  for (int step = 1; step <= 2; ++step) {
+    const auto steps = cluster.RunSteps(step, 1);
+    const auto evaluations = cluster.Evaluate(step);
+    reference.RunStep(step);
+    const double expected = reference.ValidationLossSum();
+    for (int s = 0; s < cluster.stages(); ++s) {
+      ASSERT_TRUE(steps[s].back().ok()) << steps[s].back().status();
+      ASSERT_TRUE(evaluations[s].ok()) << evaluations[s].status();
+      const bool last = s == cluster.stages() - 1;
+      EXPECT_EQ(evaluations[s]->loss_sum, last ? expected : 0);
+      EXPECT_EQ(evaluations[s]->targets, s == 0 || last ? 128 : 0);
+    }
+  }
+  EXPECT_EQ(cluster.State(), reference.State());
+}
+
+INSTANTIATE_TEST_SUITE_P(StageExecutor, EveryPipeline,
+                         testing::Combine(testing::Range(1, 5), testing::Values("gpipe", "1f1b"),
+                                          testing::Bool()));
+
+TEST(StageExecutor, ThreadsDoNotChangeTheBits) {
+  ReferenceRun reference({});
+  ExecutorCluster cluster({.stages = 2, .threads = 2});
+  const auto results = cluster.RunSteps(1, 2);
+  for (int step = 1; step <= 2; ++step) reference.RunStep(step);
+  ASSERT_TRUE(results[1].back().ok()) << results[1].back().status();
+  EXPECT_EQ(cluster.State(), reference.State());
+}
+
+TEST(StageExecutor, LearnsSomething) {
+  ExecutorCluster cluster({.stages = 2});
+  const auto results = cluster.RunSteps(1, 20);
+  ASSERT_TRUE(results[1].back().ok()) << results[1].back().status();
+  EXPECT_LT(results[1].back()->loss_sum, 0.9 * results[1].front()->loss_sum);
+}
+
+TEST(StageExecutor, SkipsAStepThatIsNotFiniteOnAllStages) {
+  for (const float poison :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (int poisoned = 0; poisoned < 3; ++poisoned) {
+      ExecutorCluster cluster({.stages = 3});
+      ReferenceRun reference({});
+      ASSERT_TRUE(cluster.RunSteps(1, 1)[0][0].ok());
+      reference.RunStep(1);
+      // The bias of an attention projection or so: held by one stage only.
+      float& weight = cluster.stage(poisoned).parameters()[4].weights[1];
+      const float healthy = weight;
+      weight = poison;
+      const StateBits before = cluster.State();
+      const auto results = cluster.RunSteps(2, 1);
+      for (int s = 0; s < cluster.stages(); ++s) {
+        ASSERT_TRUE(results[s][0].ok()) << results[s][0].status();
+        EXPECT_EQ(results[s][0]->step, 2);
+        EXPECT_FALSE(results[s][0]->applied);
+        EXPECT_FALSE(std::isfinite(results[s][0]->gradient_norm));
+      }
+      EXPECT_EQ(cluster.State(), before);
+      // The run goes on as if step 2 had not been.
+      weight = healthy;
+      ASSERT_TRUE(cluster.RunSteps(3, 1)[0][0].ok());
+      reference.RunStep(3);
+      EXPECT_EQ(cluster.State(), reference.State());
+    }
+  }
+}
+
+TEST(StageExecutor, DirectivesReachAllStagesAtOneStep) {
+  for (const Directive directive : {Directive::kCheckpoint, Directive::kStop}) {
+    ExecutorCluster cluster({.stages = 4, .tied = false});
+    ASSERT_TRUE(cluster.RunSteps(1, 1)[0][0].ok());
+    cluster.directives().Set(directive);
+    const auto results = cluster.RunSteps(2, 2);
+    for (int s = 0; s < cluster.stages(); ++s) {
+      ASSERT_TRUE(results[s].back().ok()) << results[s].back().status();
+      EXPECT_EQ(results[s][0]->directive, directive);
+      EXPECT_EQ(results[s][1]->directive, Directive::kNone);
+    }
+  }
+}
+
+TEST(StageExecutor, ADirectiveInTheMiddleOfRunningStepsIsSeenOnceByAll) {
+  ExecutorCluster cluster({.stages = 3});
+  std::thread control([&] { cluster.directives().Set(Directive::kCheckpoint); });
+  const auto results = cluster.RunSteps(1, 4);
+  control.join();
+  for (int step = 0; step < 4; ++step) {
+    for (int s = 1; s < 3; ++s) {
+      ASSERT_TRUE(results[s].back().ok()) << results[s].back().status();
+      EXPECT_EQ(results[s][step]->directive, results[0][step]->directive);
+    }
+  }
+}
+
+TEST(StageExecutor, APeerThatStopsIsNamedWhenTheDeadlinePasses) {
+  ExecutorCluster cluster({.stages = 3, .wait_max = absl::Milliseconds(50)});
+  // Stage 0 alone: its activations fill the window and no gradient comes.
+  const absl::Status first = cluster.executor(0).RunStep(1).status();
+  EXPECT_EQ(first.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(first.message()),
+              AllOf(HasSubstr("stage 0, step 1, RG0: "), HasSubstr("stage-1"),
+                    HasSubstr("micro-batch 0"), HasSubstr("gradient")));
+  const absl::Status last = cluster.executor(2).RunStep(1).status();
+  EXPECT_EQ(last.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(last.message()),
+              AllOf(HasSubstr("stage 2, step 1, RA0: "), HasSubstr("stage-1"),
+                    HasSubstr("micro-batch 0"), HasSubstr("activation")));
+}
+
+TEST(StageExecutor, CancelEndsEveryWaitWithItsReason) {
+  ExecutorCluster cluster({.stages = 3});
+  const StateBits before = cluster.State();
+  std::vector<absl::Status> statuses(3);
+  std::thread stage_1([&] { statuses[1] = cluster.executor(1).RunStep(1).status(); });
+  std::thread stage_2([&] { statuses[2] = cluster.executor(2).RunStep(1).status(); });
+  for (int s = 1; s < 3; ++s) cluster.exchange(s).Cancel(absl::AbortedError("epoch 1.4 is here"));
+  stage_1.join();
+  stage_2.join();
+  for (int s = 1; s < 3; ++s) {
+    EXPECT_EQ(statuses[s].code(), absl::StatusCode::kAborted);
+    EXPECT_THAT(std::string(statuses[s].message()), HasSubstr("epoch 1.4 is here"));
+  }
+  EXPECT_EQ(cluster.State(), before);
+}
+
+TEST(StageExecutor, ATokenOutsideTheVocabularyIsAnError) {
+  ExecutorCluster cluster({.stages = 1, .token_outside = 1000});
+  const StateBits before = cluster.State();
+  const absl::Status status = cluster.executor(0).RunStep(1).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("stage 0, step 1, F0: "), HasSubstr("1000")));
+  EXPECT_EQ(cluster.State(), before);
+}
+
+// Plays one end of a pipeline of two stages by hand.
+class FalsePeer : public testing::Test {
+ protected:
+  static FrameKey Key(FrameKind kind, int consumer, int m = 0) {
+    return {.epoch = {.term = 1, .number = 3},
+            .step = 1,
+            .micro_batch = static_cast<uint32_t>(m),
+            .stage = static_cast<uint32_t>(consumer),
+            .kind = kind};
+  }
+  static absl::Time Deadline() { return RealClock().Now() + absl::Seconds(60); }
+
+  ExecutorCluster cluster_{{.stages = 2, .tied = false}};
+  std::vector<float> tensor_ = std::vector<float>(2 * 16 * 32, 0.01f);
+};
+
+TEST_F(FalsePeer, NormsThatDoNotFitAreRefused) {
+  absl::Status status;
+  std::thread first([&] { status = cluster_.executor(0).RunStep(1).status(); });
+  Exchange& peer = cluster_.exchange(1);
+  for (int m = 0; m < 6; ++m) {
+    EXPECT_EQ(
+        peer.Receive(0, Key(FrameKind::kActivation, 1, m), absl::MakeSpan(tensor_), Deadline()),
+        absl::OkStatus());
+    EXPECT_EQ(peer.Send(0, Key(FrameKind::kGradient, 0, m), tensor_, Deadline()), absl::OkStatus());
+  }
+  EXPECT_EQ(peer.SendDoubles(0, Key(FrameKind::kNorms, 0), {0, 1.0}, Deadline()), absl::OkStatus());
+  first.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("stage 0, step 1, RN: norms of stage 1"));
+}
+
+TEST_F(FalsePeer, AVerdictThatMakesNoSenseIsRefusedAndNothingApplied) {
+  const StateBits before = cluster_.State();
+  absl::Status status;
+  std::thread last([&] { status = cluster_.executor(1).RunStep(1).status(); });
+  Exchange& peer = cluster_.exchange(0);
+  for (int m = 0; m < 6; ++m) {
+    EXPECT_EQ(peer.Send(1, Key(FrameKind::kActivation, 1, m), tensor_, Deadline()),
+              absl::OkStatus());
+    std::vector<float> gradient(tensor_.size());
+    EXPECT_EQ(
+        peer.Receive(1, Key(FrameKind::kGradient, 0, m), absl::MakeSpan(gradient), Deadline()),
+        absl::OkStatus());
+  }
+  EXPECT_TRUE(peer.ReceiveDoubles(1, Key(FrameKind::kNorms, 0), Deadline()).ok());
+  EXPECT_EQ(peer.SendDoubles(1, Key(FrameKind::kVerdict, 1),
+                             {1, 1.0, std::numeric_limits<double>::quiet_NaN(), 0}, Deadline()),
+            absl::OkStatus());
+  last.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("stage 1, step 1, RV: verdict: the gradient scale is nan"));
+  EXPECT_EQ(cluster_.State(), before);
+}
+
+}  // namespace
+}  // namespace longhaul::worker

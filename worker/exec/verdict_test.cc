@@ -1,0 +1,100 @@
+#include "worker/exec/verdict.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::worker {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Verdict, ClipsAsPyTorch) {
+  // torch.nn.utils.clip_grad_norm_ of a gradient of norm 3 with max_norm 1: 1 / (3 + 1e-6).
+  const Verdict verdict = DecideVerdict(900, 10, 1.0, Directive::kNone);
+  EXPECT_TRUE(verdict.apply);
+  EXPECT_EQ(verdict.gradient_norm, 3);
+  EXPECT_THAT(verdict.gradient_scale, DoubleNear(0.1 * 0.33333322222225925, 1e-17));
+}
+
+TEST(Verdict, DoesNotClipSmallGradientsNorWithoutALimit) {
+  EXPECT_EQ(DecideVerdict(25, 10, 1.0, Directive::kNone).gradient_scale, 0.1);
+  EXPECT_EQ(DecideVerdict(1e12, 10, 0, Directive::kNone).gradient_scale, 0.1);
+  EXPECT_EQ(DecideVerdict(0, 10, 1.0, Directive::kNone).gradient_scale, 0.1);
+}
+
+TEST(Verdict, SkipsWhatIsNotFinite) {
+  for (const double sum : {kInfinity, kNan}) {
+    const Verdict verdict = DecideVerdict(sum, 10, 1.0, Directive::kStop);
+    EXPECT_FALSE(verdict.apply);
+    EXPECT_FALSE(std::isfinite(verdict.gradient_norm));
+    EXPECT_EQ(verdict.gradient_scale, 0);
+    EXPECT_EQ(verdict.directive, Directive::kStop);
+  }
+}
+
+TEST(Verdict, RoundTrips) {
+  for (const Directive directive : {Directive::kNone, Directive::kCheckpoint, Directive::kStop}) {
+    const Verdict verdict = DecideVerdict(123.456, 7, 0.5, directive);
+    const auto back = VerdictFromDoubles(ToDoubles(verdict));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, verdict);
+    EXPECT_TRUE(VerdictFromDoubles(ToDoubles(DecideVerdict(kNan, 7, 0.5, directive))).ok());
+  }
+}
+
+struct BadVerdict {
+  std::vector<double> values;
+  const char* why;
+};
+
+class RefusedVerdict : public testing::TestWithParam<BadVerdict> {};
+
+TEST_P(RefusedVerdict, WithItsReason) {
+  const absl::Status status = VerdictFromDoubles(GetParam().values).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().why));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Verdict, RefusedVerdict,
+    testing::Values(BadVerdict{{}, "0 numbers, 4 expected"},
+                    BadVerdict{{1, 1, 1, 0, 0}, "5 numbers, 4 expected"},
+                    BadVerdict{{2, 1, 1, 0}, "apply is 2"}, BadVerdict{{kNan, 1, 1, 0}, "apply is"},
+                    BadVerdict{{1, kNan, 1, 0}, "the norm to apply is"},
+                    BadVerdict{{1, kInfinity, 1, 0}, "the norm to apply is inf"},
+                    BadVerdict{{1, -1, 1, 0}, "the norm to apply is -1"},
+                    BadVerdict{{0, 1, 0, 0}, "the norm to skip is 1"},
+                    BadVerdict{{0, -kInfinity, 0, 0}, "the norm to skip is -inf"},
+                    BadVerdict{{1, 1, 0, 0}, "the gradient scale is 0"},
+                    BadVerdict{{1, 1, -1, 0}, "the gradient scale is -1"},
+                    BadVerdict{{1, 1, kInfinity, 0}, "the gradient scale is inf"},
+                    BadVerdict{{0, kNan, 1, 0}, "the gradient scale is 1"},
+                    BadVerdict{{1, 1, 1, 3}, "the directive is 3"},
+                    BadVerdict{{1, 1, 1, 0.5}, "the directive is 0.5"},
+                    BadVerdict{{1, 1, 1, kNan}, "the directive is"}));
+
+TEST(DirectiveBox, KeepsTheStrongestUntilItIsTaken) {
+  DirectiveBox box;
+  EXPECT_EQ(box.Take(), Directive::kNone);
+  box.Set(Directive::kCheckpoint);
+  box.Set(Directive::kNone);
+  EXPECT_EQ(box.Take(), Directive::kCheckpoint);
+  EXPECT_EQ(box.Take(), Directive::kNone);
+  box.Set(Directive::kStop);
+  box.Set(Directive::kCheckpoint);
+  EXPECT_EQ(box.Take(), Directive::kStop);
+  box.Set(Directive::kCheckpoint);
+  box.Set(Directive::kStop);
+  EXPECT_EQ(box.Take(), Directive::kStop);
+}
+
+}  // namespace
+}  // namespace longhaul::worker
