@@ -1,0 +1,4 @@
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include "compute/backend/backend.h"

@@ -1,0 +1,1 @@
+#include "compute/testing/golden.h"

@@ -1,0 +1,2 @@
+#include "compute/testing/golden.h"
+#include "coordinator/plan/testing.h"

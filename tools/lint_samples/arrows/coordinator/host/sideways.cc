@@ -1,0 +1,2 @@
+#include "coordinator/core/core.h"
+#include "worker/comm/exchange.h"

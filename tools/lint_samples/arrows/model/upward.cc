@@ -1,0 +1,3 @@
+#include "base/check.h"
+#include "model/graph.h"
+#include "schedule/program.h"

@@ -1,0 +1,3 @@
+#ifndef LONGHAUL_BASE_BARE_H_
+#define LONGHAUL_BASE_BARE_H_
+#endif  // LONGHAUL_BASE_BARE_H_

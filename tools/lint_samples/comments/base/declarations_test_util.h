@@ -1,0 +1,9 @@
+// For tests.
+#ifndef LONGHAUL_BASE_DECLARATIONS_TEST_UTIL_H_
+#define LONGHAUL_BASE_DECLARATIONS_TEST_UTIL_H_
+
+int First();
+
+int Second();
+
+#endif  // LONGHAUL_BASE_DECLARATIONS_TEST_UTIL_H_

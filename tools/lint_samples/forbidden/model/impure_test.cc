@@ -1,0 +1,3 @@
+#include <iostream>
+
+TEST(Model, MayPrint) { std::cout << 1; }

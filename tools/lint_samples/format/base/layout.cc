@@ -1,0 +1,6 @@
+namespace longhaul {
+
+int  Twice( int value ) {
+    return 2*value; }
+
+}  // namespace longhaul
