@@ -45,9 +45,9 @@ void LayerNormBackward(Backend& backend, const LayerNormShape& shape, absl::Span
   const auto parameter_columns = [&](int64_t begin, int64_t end) {
     const MatrixView<T> gradient{output_gradient.data() + begin, width};
     kernels.add_column_sums(gradient, rows, end - begin, bias_gradient.data() + begin);
-    kernels.add_normalized_column_sums(gradient, {input.data() + begin, width}, means,
-                                       inverse_deviations, rows, end - begin,
-                                       weight_gradient.data() + begin);
+    kernels.add_normalized_column_sums(
+        {gradient, {input.data() + begin, width}, means, inverse_deviations}, rows, end - begin,
+        weight_gradient.data() + begin);
   };
   const int64_t row_chunks = ChunkCount(rows, ChunkRows(width));
   backend.ParallelFor(row_chunks + ChunkCount(width, kChunkColumns), [&](int64_t index) {

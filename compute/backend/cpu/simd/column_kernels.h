@@ -34,15 +34,15 @@ void AddColumnSums(const MatrixView<T>& matrix, int64_t rows, int64_t columns, T
 }
 
 template <typename T>
-void AddNormalizedColumnSums(const MatrixView<T>& gradient, const MatrixView<T>& input,
-                             const T* means, const T* inverse_deviations, int64_t rows,
-                             int64_t columns, T* sums) {
+void AddNormalizedColumnSums(const NormalizedProduct<T>& product, int64_t rows, int64_t columns,
+                             T* sums) {
+  const MatrixView<T> gradient = product.gradient, input = product.input;
   ForLanes(columns, [&](int64_t c, auto count) {
     AddSumOverRows(rows, sums + c, count, [&](int64_t row) {
       const Lanes<T> centred =
-          Load(input.data + row * input.stride + c, count, T{0}) - Fill(means[row]);
+          Load(input.data + row * input.stride + c, count, T{0}) - Fill(product.means[row]);
       return Load(gradient.data + row * gradient.stride + c, count, T{0}) *
-             (centred * Fill(inverse_deviations[row]));
+             (centred * Fill(product.inverse_deviations[row]));
     });
   });
 }

@@ -22,6 +22,15 @@ struct MatrixView {
   int64_t stride;
 };
 
+// gradient(r, c) * (input(r, c) - means[r]) * inverse_deviations[r].
+template <typename T>
+struct NormalizedProduct {
+  MatrixView<T> gradient;
+  MatrixView<T> input;
+  const T* means;
+  const T* inverse_deviations;
+};
+
 // AdamW's per-step constants, rounded once from double.
 template <typename T>
 struct AdamWFactors {
@@ -66,10 +75,8 @@ struct Kernels {
 
   // sums[c] += sum over rows of matrix(r, c): stretches of 64 rows, then the stretches in order.
   void (*add_column_sums)(const MatrixView<T>& matrix, int64_t rows, int64_t columns, T* sums);
-  // weight_sums[c] += sum over rows of gradient(r, c) * normalised input(r, c), in the same order;
-  // means and inverse_deviations have `rows` elements.
-  void (*add_normalized_column_sums)(const MatrixView<T>& gradient, const MatrixView<T>& input,
-                                     const T* means, const T* inverse_deviations, int64_t rows,
+  // sums[c] += sum over rows of gradient(r, c) * normalised input(r, c), in the same order.
+  void (*add_normalized_column_sums)(const NormalizedProduct<T>& product, int64_t rows,
                                      int64_t columns, T* sums);
 
   // In double.

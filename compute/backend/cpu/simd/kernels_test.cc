@@ -145,8 +145,9 @@ class Trace {
       std::vector<T> sums(static_cast<size_t>(columns), T{5});
       kernels_.add_column_sums({x_.data(), columns}, rows, columns, sums.data());
       Record(sums);
-      kernels_.add_normalized_column_sums({x_.data(), columns}, {y_.data(), columns}, z_.data(),
-                                          y_.data(), rows, columns, sums.data());
+      kernels_.add_normalized_column_sums(
+          {{x_.data(), columns}, {y_.data(), columns}, z_.data(), y_.data()}, rows, columns,
+          sums.data());
       Record(sums);
     }
   }

@@ -78,11 +78,23 @@ inline void Store(T* to, const Lanes<T>& lanes) {
   }
 }
 
+// The ends of rows, once for all kernels rather than inlined in each: they would be most of the
+// code.
+template <typename T>
+__attribute__((noinline)) void CopyPadded(const T* from, int64_t n, T rest, T* lanes) {
+  for (int64_t i = 0; i < n; ++i) lanes[i] = from[i];
+  for (int64_t i = n; i < kLanes; ++i) lanes[i] = rest;
+}
+template <typename T>
+__attribute__((noinline)) void CopyFirst(const T* lanes, int64_t n, T* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = lanes[i];
+}
+
 // The first n < 16 lanes from memory, the others `rest`.
 template <typename T>
 inline Lanes<T> LoadSome(const T* from, int64_t n, T rest) {
   T lanes[kLanes];
-  for (int i = 0; i < kLanes; ++i) lanes[i] = i < n ? from[i] : rest;
+  CopyPadded(from, n, rest, lanes);
   return Load(lanes);
 }
 
@@ -90,7 +102,7 @@ template <typename T>
 inline void StoreSome(T* to, const Lanes<T>& lanes, int64_t n) {
   T values[kLanes];
   Store(values, lanes);
-  for (int i = 0; i < n; ++i) to[i] = values[i];
+  CopyFirst(values, n, to);
 }
 
 template <typename T>
