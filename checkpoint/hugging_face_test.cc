@@ -166,9 +166,13 @@ TEST_F(HuggingFaceTest, NothingIsOverwrittenUnasked) {
 TEST_F(HuggingFaceTest, ImportAcceptsWhatTransformersAdds) {
   Export(true);
   Json config = *ParseJson(files_.config_json, 1 << 20);
-  config["transformers_version"] = "5.0.0";
-  config["use_cache"] = true;
-  config["summary_type"] = "cls_index";
+  // What save_pretrained of transformers 5.24.0 writes for such a model.
+  config.update(*ParseJson(R"({"add_cross_attention": false, "dtype": "float32",
+      "initializer_range": 0.02, "pad_token_id": null, "reorder_and_upcast_attn": false,
+      "scale_attn_by_inverse_layer_idx": false, "summary_activation": null,
+      "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index",
+      "summary_use_proj": true, "transformers_version": "5.24.0", "use_cache": true})",
+                           1 << 20));
   config["n_inner"] = 16;
   config.erase("n_ctx");
   config.erase("tie_word_embeddings");
