@@ -1,0 +1,224 @@
+// Data sets and shards over real connections.
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "daemon/rpc/endpoint.h"
+#include "daemon/rpc/storage_client.h"
+#include "daemon/rpc/storage_server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+// Puts shards into a store; can play a full disk.
+class FakeCheckpoints : public coordinator::Checkpoints {
+ public:
+  explicit FakeCheckpoints(checkpoint::ShardStore& store) : store_(store) {}
+  absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) override {
+    if (disk_full) return absl::ResourceExhaustedError("write '/x': No space left on device");
+    return store_.PutShard(sha256, bytes);
+  }
+  absl::Status Commit(const checkpoint::Manifest&, const run::RunSpec&) override {
+    return absl::OkStatus();
+  }
+  bool disk_full = false;
+
+ private:
+  checkpoint::ShardStore& store_;
+};
+
+class StorageTest : public testing::Test {
+ protected:
+  StorageTest() {
+    std::filesystem::remove_all(folder_);
+    server_ = std::make_unique<StorageServer>(
+        StorageServer::Stores{datasets_, uploads_, shards_, checkpoints_}, *credentials_,
+        StorageLimits{.shard_bytes_max = 5 << 20, .transfer_bytes_max = 8 << 20});
+    auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {server_.get()}, 16);
+    EXPECT_TRUE(listening.ok()) << listening.status();
+    listening_ = *std::move(listening);
+    const std::string address = ToString(listening_->address());
+    client_ = std::make_unique<StorageClient>(address, "hub", *credentials_, RealClock());
+    stub_ = v1::Storage::NewStub(OpenChannel(address, "hub", *credentials_));
+  }
+  ~StorageTest() override {
+    listening_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  absl::Time Deadline() const { return RealClock().Now() + absl::Seconds(20); }
+  std::unique_ptr<grpc::ClientContext> Context() const {
+    auto context = std::make_unique<grpc::ClientContext>();
+    credentials_->Sign(*context);
+    return context;
+  }
+  v1::BeginUploadResponse Begin(const data::DatasetIndex& index) {
+    v1::BeginUploadRequest request;
+    request.set_index_json(index.ToJson());
+    v1::BeginUploadResponse response;
+    EXPECT_TRUE(stub_->BeginUpload(Context().get(), request, &response).ok());
+    return response;
+  }
+  grpc::Status Upload(const std::string& id, uint64_t chunk, const std::string& data) {
+    v1::UploadChunkRequest request;
+    request.set_dataset(id);
+    request.set_chunk(chunk);
+    request.set_data(data);
+    v1::UploadChunkResponse response;
+    return stub_->UploadChunk(Context().get(), request, &response);
+  }
+  grpc::Status Finish(const std::string& id) {
+    v1::FinishUploadRequest request;
+    request.set_dataset(id);
+    v1::FinishUploadResponse response;
+    return stub_->FinishUpload(Context().get(), request, &response);
+  }
+
+  const std::string folder_ = absl::StrCat(testing::TempDir(), "/storage_test_", getpid());
+  const std::unique_ptr<Credentials> credentials_ = Credentials::FromToken("0123456789abcdef");
+  data::DatasetStore datasets_{folder_ + "/datasets"};
+  UploadStaging uploads_{folder_ + "/uploads", datasets_, 2};
+  checkpoint::ShardStore shards_{folder_ + "/checkpoints"};
+  FakeCheckpoints checkpoints_{shards_};
+  std::unique_ptr<StorageServer> server_;
+  std::unique_ptr<ListeningServer> listening_;
+  std::unique_ptr<StorageClient> client_;
+  std::unique_ptr<v1::Storage::Stub> stub_;
+};
+
+// Two whole chunks and a short one.
+struct SampleSet {
+  SampleSet() {
+    for (const size_t size : {data::kChunkBytes, data::kChunkBytes, uint64_t{1000}}) {
+      chunks.push_back(std::string(size, static_cast<char>('a' + chunks.size())));
+      index.bytes += size;
+      index.chunk_sha256.push_back(Sha256Hex(chunks.back()));
+    }
+  }
+  std::vector<std::string> chunks;
+  data::DatasetIndex index;
+};
+
+TEST_F(StorageTest, AnUploadedSetIsFetchedChunkByChunk) {
+  const SampleSet set;
+  const std::string id = set.index.Id();
+  EXPECT_THAT(Begin(set.index).missing_chunks(), testing::ElementsAre(0, 1, 2));
+  EXPECT_TRUE(Upload(id, 2, set.chunks[2]).ok());
+  EXPECT_TRUE(Upload(id, 0, set.chunks[0]).ok());
+  EXPECT_EQ(Finish(id).error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_THAT(Begin(set.index).missing_chunks(), testing::ElementsAre(1));
+  EXPECT_TRUE(Upload(id, 1, set.chunks[1]).ok());
+  EXPECT_TRUE(Finish(id).ok());
+  EXPECT_TRUE(Finish(id).ok());
+  EXPECT_THAT(Begin(set.index).missing_chunks(), testing::IsEmpty());
+  const auto index = client_->FetchIndex(id, Deadline());
+  ASSERT_TRUE(index.ok()) << index.status();
+  EXPECT_EQ(index->Id(), id);
+  for (uint64_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(*client_->FetchChunk(id, c, Deadline()), set.chunks[c]);
+  }
+  EXPECT_EQ(client_->FetchChunk(id, 3, Deadline()).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/uploads/" + id));
+}
+
+TEST_F(StorageTest, HostileUploadsAreRefused) {
+  const SampleSet set;
+  const std::string id = set.index.Id();
+  EXPECT_EQ(Upload(id, 0, set.chunks[0]).error_code(), grpc::NOT_FOUND);
+  Begin(set.index);
+  EXPECT_EQ(Upload(id, 0, set.chunks[1]).error_code(), grpc::DATA_LOSS);
+  EXPECT_EQ(Upload(id, 2, set.chunks[0]).error_code(), grpc::DATA_LOSS);
+  EXPECT_EQ(Upload(id, 3, "").error_code(), grpc::OUT_OF_RANGE);
+  EXPECT_EQ(Upload("../../etc", 0, "").error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(Finish(std::string(64, 'a')).error_code(), grpc::NOT_FOUND);
+  for (const char* text : {"", "{}", "[]"}) {
+    v1::BeginUploadRequest request;
+    request.set_index_json(text);
+    v1::BeginUploadResponse response;
+    EXPECT_EQ(stub_->BeginUpload(Context().get(), request, &response).error_code(),
+              grpc::INVALID_ARGUMENT);
+  }
+  data::DatasetIndex other = set.index;
+  other.chunk_sha256[0] = Sha256Hex("other");
+  Begin(other);
+  other.chunk_sha256[0] = Sha256Hex("third");
+  EXPECT_EQ(uploads_.Begin(other).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(StorageTest, ShardsGoThereAndBack) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{1} << 20, (size_t{3} << 20) + 17}) {
+    const std::string bytes(size, 's');
+    const std::string sha256 = Sha256Hex(bytes);
+    ASSERT_TRUE(client_->StoreShard(sha256, bytes, Deadline()).ok());
+    const auto back = client_->FetchShard(sha256, size, Deadline());
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, bytes);
+    if (size > 0) {
+      EXPECT_EQ(client_->FetchShard(sha256, size - 1, Deadline()).status().code(),
+                absl::StatusCode::kDataLoss);
+    }
+  }
+  EXPECT_EQ(client_->FetchShard(Sha256Hex("none"), 10, Deadline()).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(StorageTest, BadShardsAreRefusedAndNotKept) {
+  const std::string bytes = "shard";
+  EXPECT_EQ(client_->StoreShard(Sha256Hex("other"), bytes, Deadline()).code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(client_->StoreShard("../x", bytes, Deadline()).code(),
+            absl::StatusCode::kInvalidArgument);
+  const std::string large(6 << 20, 'l');
+  EXPECT_EQ(client_->StoreShard(Sha256Hex(large), large, Deadline()).code(),
+            absl::StatusCode::kResourceExhausted);
+  checkpoints_.disk_full = true;
+  const absl::Status full = client_->StoreShard(Sha256Hex(bytes), bytes, Deadline());
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(full.message()), HasSubstr("No space left on device"));
+  EXPECT_FALSE(shards_.HasShard(Sha256Hex(bytes)));
+}
+
+// Sends pieces whose stated size is not their sum.
+TEST_F(StorageTest, StatedSizesMustHold) {
+  for (const auto& [stated, sent, code] : {std::tuple{uint64_t{3}, 5, grpc::INVALID_ARGUMENT},
+                                           std::tuple{uint64_t{9}, 5, grpc::DATA_LOSS},
+                                           std::tuple{UINT64_MAX, 5, grpc::RESOURCE_EXHAUSTED}}) {
+    v1::StoreShardResponse response;
+    const auto context = Context();
+    const auto writer = stub_->StoreShard(context.get(), &response);
+    v1::ShardPiece piece;
+    piece.set_sha256(Sha256Hex("12345"));
+    piece.set_bytes(stated);
+    piece.set_data(std::string("12345").substr(0, static_cast<size_t>(sent)));
+    writer->Write(piece);
+    writer->WritesDone();
+    EXPECT_EQ(writer->Finish().error_code(), code) << stated;
+  }
+}
+
+TEST_F(StorageTest, CancelEndsEveryCall) {
+  client_->Cancel();
+  EXPECT_EQ(client_->FetchIndex(Sha256Hex("x"), Deadline()).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+TEST_F(StorageTest, WithoutACoordinatorItIsUnavailable) {
+  listening_.reset();
+  const absl::Status gone = client_->FetchIndex(Sha256Hex("x"), Deadline()).status();
+  EXPECT_EQ(gone.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(gone.message()), HasSubstr("at coordinator 127.0.0.1:"));
+}
+
+}  // namespace
+}  // namespace longhaul::daemon
