@@ -1,0 +1,21 @@
+#include "worker/comm/constant_time.h"
+
+#include <gtest/gtest.h>
+
+namespace longhaul::worker {
+namespace {
+
+TEST(EqualInConstantTime, OnlyTheSecretItselfIsEqual) {
+  EXPECT_TRUE(EqualInConstantTime("secret", "secret"));
+  for (const char* given : {"", "s", "secre", "secreT", "Secret", "secrets", "secretsecret"}) {
+    EXPECT_FALSE(EqualInConstantTime(given, "secret")) << given;
+  }
+}
+
+TEST(EqualInConstantTime, NothingEqualsAnEmptySecret) {
+  EXPECT_FALSE(EqualInConstantTime("", ""));
+  EXPECT_FALSE(EqualInConstantTime("x", ""));
+}
+
+}  // namespace
+}  // namespace longhaul::worker
