@@ -153,7 +153,8 @@ def bad_cases():
     half = [compressor.compress(planes[0][:150]) * 2] + packed[1:]
     yield "two_frames", 300, "zstd", pack_zstd(values, half)
     unsized = zstandard.ZstdCompressor(level=1, write_content_size=False)
-    yield "no_content_size", 300, "zstd", pack_zstd(values, [unsized.compress(planes[0])] + packed[1:])
+    anonymous = [unsized.compress(planes[0])] + packed[1:]
+    yield "no_content_size", 300, "zstd", pack_zstd(values, anonymous)
     bomb = compressor.compress(bytes(100_000_000))
     yield "bomb", 20000, "zstd", pack_zstd(values, [bomb] + packed[1:])
     sizes = struct.pack("<4Q", 2**64 - 1, 1, 0, 0)
