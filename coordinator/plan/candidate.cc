@@ -92,7 +92,7 @@ void AddStages(Job& job, const ScheduleModel& schedule, const std::vector<int>& 
     costs.optimizer_seconds.push_back(
         OptimizerSeconds(static_cast<double>(placement.memory.weights), profile));
     costs.host.push_back(hosts.host[stage]);
-    costs.threads.push_back(profile.threads);
+    costs.threads.push_back(hosts.node_threads[stage]);
   }
 }
 

@@ -21,7 +21,7 @@ std::string FormatMebibytes(double bytes);
 std::string FormatPercent(double part);
 // "1 stage", "3 stages".
 std::string FormatCount(int64_t count, absl::string_view noun);
-// "stage 1", "stages 1 and 3", "stages 0, 1 and 2": joined for a sentence.
+// "a", "a and b", "a, b and c".
 std::string JoinWords(const std::vector<std::string>& words);
 // "layer 3", "layers 0-2".
 std::string FormatLayers(const model::Graph& graph, model::OpRange range);

@@ -18,11 +18,16 @@ Hosts HostsOf(absl::Span<const NodeProfile> nodes, absl::Span<const int> chosen)
       hosts.threads.push_back(0);
     }
     hosts.host.push_back(host);
-    hosts.threads[host] += profile.threads;
     double& cores = hosts.cores[host];
     if (profile.host_cores > 0 && (cores == 0 || profile.host_cores < cores)) {
       cores = profile.host_cores;
     }
+  }
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const double cores = hosts.cores[hosts.host[i]];
+    const double threads = nodes[chosen[i]].threads;
+    hosts.node_threads.push_back(cores > 0 ? std::min(threads, cores) : threads);
+    hosts.threads[hosts.host[i]] += hosts.node_threads[i];
   }
   return hosts;
 }

@@ -11,9 +11,11 @@ namespace longhaul::coordinator {
 
 // The hosts of some chosen nodes. A node whose host has no name has a host of its own.
 struct Hosts {
-  std::vector<int> host;        // by chosen node: index into `cores` and `threads`
-  std::vector<double> cores;    // by host: the fewest that its chosen nodes state; 0: unknown
-  std::vector<double> threads;  // by host: of its chosen nodes together
+  std::vector<int> host;             // by chosen node: index into `cores` and `threads`
+  std::vector<double> node_threads;  // by chosen node: at most the host's cores, since the node was
+                                     // measured alone with as many threads as it has
+  std::vector<double> cores;         // by host: the fewest that its chosen nodes state; 0: unknown
+  std::vector<double> threads;       // by host: of its chosen nodes together
 };
 // `chosen` are indices into `nodes`.
 Hosts HostsOf(absl::Span<const NodeProfile> nodes, absl::Span<const int> chosen);

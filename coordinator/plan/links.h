@@ -23,6 +23,7 @@ inline constexpr Link kHostLink = {50e-6, 2e9, false};
 inline constexpr Link kLanLink = {200e-6, 1.25e9, false};
 inline constexpr Link kWanLink = {20e-3, 125e6, true};
 
+// By pair of sites. Immutable once made.
 class Links {
  public:
   // Of two profiles of one direction the worse numbers count, whatever their order; latencies and

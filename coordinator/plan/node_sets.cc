@@ -89,7 +89,7 @@ std::vector<int> FastestNodes(absl::Span<const NodeProfile> nodes,
   const auto with = [&](int node) {
     HostLoad load = loads[hosts.host[node]];
     load.rate += 1 / model_seconds[node];
-    load.threads += nodes[node].threads;
+    load.threads += hosts.node_threads[node];
     return load;
   };
   const auto worth = [&](int node) {

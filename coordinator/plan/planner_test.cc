@@ -261,6 +261,21 @@ TEST(MakePlan, ExplainsItself) {
   for (const StagePlacement& stage : plan.stages) EXPECT_THAT(text, HasSubstr(stage.node));
 }
 
+TEST(MakePlan, SaysThatLatencyLimitsWhenNothingIsBusy) {
+  PlanRequest request =
+      SmallRequest({SomeNode("a", "east"), SomeNode("b", "west")}, {{"east", "west", 1.0, 1e9}}, 2);
+  EXPECT_THAT(PlanOf(request).reasons[1],
+              HasSubstr("filling and draining the pipeline and the links' latencies (1 s one way) "
+                        "over 8 micro-batches; more and smaller micro-batches would help"));
+}
+
+TEST(MakePlan, SaysThatALinkLimitsWhenItIsBusiest) {
+  PlanRequest request = SmallRequest({SomeNode("a", "east"), SomeNode("b", "west")},
+                                     {{"east", "west", 0.001, 1e6}}, 2);
+  EXPECT_THAT(PlanOf(request).reasons[1], AllOf(HasSubstr("What limits: link 0 from node "),
+                                                HasSubstr(" at 8 Mbit/s: 131 ms a frame")));
+}
+
 TEST(MakePlan, AnUnknownCodecOrScheduleIsRefused) {
   PlanRequest request = SmallRequest({SomeNode("a", "east"), SomeNode("b", "west")}, {}, 2);
   request.spec.codec = "lz5";

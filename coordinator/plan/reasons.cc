@@ -13,6 +13,9 @@
 namespace longhaul::coordinator {
 namespace {
 
+// What is busy for this part of a step or more limits it; below that, waiting does.
+constexpr double kLimitsFrom = 0.5;
+
 int StageCount(const Candidate& candidate) { return static_cast<int>(candidate.nodes.size()); }
 
 // "950 ms (17 % more)", "2.1 s (2.6 times as long)".
@@ -104,16 +107,16 @@ std::string WhatLimits(const Job& job, const Candidate& chosen) {
                    FormatSeconds(chosen.link_busy_seconds[link] / job.micro_batches()),
                    " a frame, busy ", FormatPercent(link_busy), " of the step");
   const std::string limit = link_busy > stage_busy ? transfer : compute;
-  if (std::max(link_busy, stage_busy) >= 0.7) return absl::StrCat("What limits: ", limit, ".");
+  if (std::max(link_busy, stage_busy) >= kLimitsFrom)
+    return absl::StrCat("What limits: ", limit, ".");
   double latency = 0;
   for (size_t s = 0; s + 1 < chosen.nodes.size(); ++s) {
     latency +=
         job.links.Between(NodeOf(job, chosen, s), NodeOf(job, chosen, s + 1)).latency_seconds;
   }
   return absl::StrCat("What limits: filling and draining the pipeline and the links' latencies (",
-                      FormatSeconds(latency), " one way) over ",
-                      FormatCount(job.micro_batches(), "micro-batch"),
-                      job.micro_batches() == 1 ? "" : "es",
+                      FormatSeconds(latency), " one way) over ", job.micro_batches(),
+                      " micro-batch", job.micro_batches() == 1 ? "" : "es",
                       "; more and smaller micro-batches would help. Busiest is ", limit, ".");
 }
 
