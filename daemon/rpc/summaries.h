@@ -23,6 +23,7 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const coordinator::State& state,
 v1::NodeSummary SummariseNode(const coordinator::State& state, const coordinator::NodeRecord& node,
                               absl::Time now);
 
+// The rate is that of this step alone.
 v1::WatchedStep ToWire(const coordinator::CompletedStep& step);
 
 }  // namespace longhaul::daemon

@@ -62,6 +62,7 @@ inline void ToWire(const Epoch& epoch, v1::Epoch* wire) {
   wire->set_term(epoch.term);
   wire->set_number(epoch.number);
 }
+// Adds the shard's fields to an empty message.
 void ToWire(const checkpoint::Shard& shard, v1::Shard* wire);
 
 }  // namespace longhaul::daemon
