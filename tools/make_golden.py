@@ -133,10 +133,9 @@ def gelu_cases():
 def attention_cases():
     make = Inputs(6)
     cases = []
-    for name, batch, context, heads, width, scale in [("small", 2, 5, 2, 6, 1), ("one", 1, 1, 1, 3, 1),
-                                                      ("heads fill width", 1, 3, 4, 4, 1),
-                                                      ("two blocks", 1, 70, 2, 4, 1),
-                                                      ("large scores", 1, 6, 1, 2, 10)]:
+    shapes = [("small", 2, 5, 2, 6, 1), ("one", 1, 1, 1, 3, 1), ("heads fill width", 1, 3, 4, 4, 1),
+              ("three blocks", 1, 70, 2, 4, 1), ("large scores", 1, 6, 1, 2, 10)]
+    for name, batch, context, heads, width, scale in shapes:
         qkv = make.normal(batch, context, 3 * width, scale=scale).requires_grad_()
         q, k, v = (part.view(batch, context, heads, width // heads).transpose(1, 2)
                    for part in qkv.split(width, dim=2))

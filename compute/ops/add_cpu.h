@@ -1,3 +1,4 @@
+// The CPU kernels of element-wise sums.
 #ifndef LONGHAUL_COMPUTE_OPS_ADD_CPU_H_
 #define LONGHAUL_COMPUTE_OPS_ADD_CPU_H_
 

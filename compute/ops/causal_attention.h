@@ -21,7 +21,8 @@ struct CausalAttentionShape {
 int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape);
 
 // qkv [batch*context, 3*width]: q | k | v in each row. output [batch*context, width]. lse
-// [batch*heads*context]: log-sum-exp of each row of scores, kept for backward. T is float or double.
+// [batch*heads*context]: log-sum-exp of each row of scores, kept for backward. T is float or
+// double.
 template <typename T>
 absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
                                     absl::Span<const T> qkv, absl::Span<T> output,

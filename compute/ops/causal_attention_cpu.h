@@ -1,3 +1,4 @@
+// The CPU kernels of causal attention.
 #ifndef LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_CPU_H_
 #define LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_CPU_H_
 

@@ -1,3 +1,4 @@
+// The CPU kernels of the embedding.
 #ifndef LONGHAUL_COMPUTE_OPS_EMBEDDING_CPU_H_
 #define LONGHAUL_COMPUTE_OPS_EMBEDDING_CPU_H_
 

@@ -1,3 +1,4 @@
+// The CPU kernels of GELU.
 #ifndef LONGHAUL_COMPUTE_OPS_GELU_CPU_H_
 #define LONGHAUL_COMPUTE_OPS_GELU_CPU_H_
 

@@ -14,8 +14,8 @@ struct LayerNormShape {
   double epsilon = 1e-5;  // added to the biased variance
 };
 
-// input, output [rows, width]; weight, bias [width]. statistics [2 * rows]: means, then 1/deviation,
-// kept for backward. T is float or double.
+// input, output [rows, width]; weight, bias [width]. statistics [2 * rows]: means, then
+// 1/deviation, kept for backward. T is float or double.
 template <typename T>
 absl::Status LayerNormForward(Backend& backend, const LayerNormShape& shape,
                               absl::Span<const T> input, absl::Span<const T> weight,
@@ -26,9 +26,9 @@ absl::Status LayerNormForward(Backend& backend, const LayerNormShape& shape,
 template <typename T>
 absl::Status LayerNormBackward(Backend& backend, const LayerNormShape& shape,
                                absl::Span<const T> input, absl::Span<const T> weight,
-                               absl::Span<const T> statistics,
-                               absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
-                               absl::Span<T> weight_gradient, absl::Span<T> bias_gradient);
+                               absl::Span<const T> statistics, absl::Span<const T> output_gradient,
+                               absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
+                               absl::Span<T> bias_gradient);
 
 }  // namespace longhaul::compute
 

@@ -1,3 +1,4 @@
+// The CPU kernels of layer normalisation.
 #ifndef LONGHAUL_COMPUTE_OPS_LAYER_NORM_CPU_H_
 #define LONGHAUL_COMPUTE_OPS_LAYER_NORM_CPU_H_
 

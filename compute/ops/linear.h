@@ -14,7 +14,8 @@ struct LinearShape {
   int64_t out = 0;
 };
 
-// input [rows, in], weight [out, in], bias [out] or empty, output [rows, out]. T is float or double.
+// input [rows, in], weight [out, in], bias [out] or empty, output [rows, out]. T is float or
+// double.
 template <typename T>
 absl::Status LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
                            absl::Span<const T> weight, absl::Span<const T> bias,

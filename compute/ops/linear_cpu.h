@@ -1,3 +1,4 @@
+// The CPU kernels of linear layers.
 #ifndef LONGHAUL_COMPUTE_OPS_LINEAR_CPU_H_
 #define LONGHAUL_COMPUTE_OPS_LINEAR_CPU_H_
 

@@ -1,3 +1,4 @@
+// The CPU kernels of softmax cross-entropy.
 #ifndef LONGHAUL_COMPUTE_OPS_SOFTMAX_CROSS_ENTROPY_CPU_H_
 #define LONGHAUL_COMPUTE_OPS_SOFTMAX_CROSS_ENTROPY_CPU_H_
 

@@ -1,3 +1,4 @@
+// The CPU kernels of AdamW.
 #ifndef LONGHAUL_COMPUTE_OPTIM_ADAMW_CPU_H_
 #define LONGHAUL_COMPUTE_OPTIM_ADAMW_CPU_H_
 

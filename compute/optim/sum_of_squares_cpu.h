@@ -1,3 +1,4 @@
+// The CPU kernels of the sum of squares.
 #ifndef LONGHAUL_COMPUTE_OPTIM_SUM_OF_SQUARES_CPU_H_
 #define LONGHAUL_COMPUTE_OPTIM_SUM_OF_SQUARES_CPU_H_
 

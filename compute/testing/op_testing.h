@@ -28,8 +28,8 @@ template <typename T>
 inline constexpr double kGoldenTolerance = std::is_same_v<T, float> ? 1e-5 : 1e-10;
 
 // |actual - expected| / |expected| in the 2-norm, where an expected norm below 1e-3 counts as 1e-3:
-// the reference has rounding noise in place of zeros. Infinite if the sizes differ or a value is not
-// finite.
+// the reference has rounding noise in place of zeros. Infinite if the sizes differ or a value is
+// not finite.
 double RelativeError(const Values& actual, const Values& expected);
 
 // Pseudo-random values in [-1, 1) that float holds exactly.
