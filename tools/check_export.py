@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares an exported checkpoint, as transformers loads it, with the logits that Longhaul computed.
+"""Compares an exported checkpoint, as transformers loads it, with logits that Longhaul computed.
 
 The logits come as JSON: {"tokens": [t, ...], "logits": [[...], ...]}, one row of the vocabulary's
 size for each token. Prints the versions and the largest difference.
@@ -77,10 +77,11 @@ def compare(folder, logits_path, tolerance):
     model, problems = load_model(folder)
     theirs = reference_logits(model, tokens, ours)
     difference = float((ours - theirs).abs().max())
-    allowed = tolerance * max(1.0, float(theirs.abs().max()))
+    largest = float(theirs.abs().max())
+    allowed = tolerance * max(1.0, largest)
     agrees = math.isfinite(difference) and difference <= allowed
     print(f"parameters   {sum(p.numel() for p in model.parameters())}")
-    print(f"logits       {ours.shape[0]} x {ours.shape[1]}, largest {float(theirs.abs().max()):.6g}")
+    print(f"logits       {ours.shape[0]} x {ours.shape[1]}, largest {largest:.6g}")
     print(f"difference   {difference:.3e} (allowed {allowed:.3e})")
     for problem in problems:
         print(f"FAIL {problem}")
