@@ -154,6 +154,7 @@ ExchangeOptions ExecutorCluster::MakeExchangeOptions(
     link.peer_address = Address(peer);
     link.norms_max = 2 * graph_.parameters.size();
     if (next_to) {
+      link.codec = options_.codec;
       link.tensor_elements = spec_.train.micro_batch * spec_.model.context * spec_.model.hidden;
       link.window = schedule::LinkWindow(programs, std::min(stage, peer));
     }
@@ -195,6 +196,10 @@ ExecutorCluster::~ExecutorCluster() {
     network_.Stop(Address(stage));
   }
   for (StageParts& parts : stages_) parts.exchange.reset();
+}
+
+void ExecutorCluster::BreakConnections() {
+  for (int stage = 0; stage < stages(); ++stage) network_.Break(Address(stage));
 }
 
 void ExecutorCluster::OnEveryStage(absl::FunctionRef<void(int stage)> work) {

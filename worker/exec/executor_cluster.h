@@ -27,6 +27,7 @@ struct ClusterOptions {
   int stages = 1;
   std::string schedule = "1f1b";
   bool tied = true;
+  std::string codec = "none";  // of every link
   int threads = 1;             // of each stage's backend
   int32_t token_outside = -1;  // put into the training part, where every sequence meets it
   absl::Duration wait_max = absl::Seconds(60);
@@ -48,6 +49,8 @@ class ExecutorCluster {
   compute::Stage<float>& stage(int stage) { return *stages_[stage].stage; }
   Exchange& exchange(int stage) { return *stages_[stage].exchange; }
   DirectiveBox& directives() { return directives_; }
+  // Breaks every open connection once.
+  void BreakConnections();
   const model::Graph& graph() const { return graph_; }
 
   // Calls `work` for every stage, each on a thread of its own, and waits for all.

@@ -86,6 +86,41 @@ TEST(StageExecutor, ThreadsDoNotChangeTheBits) {
   EXPECT_EQ(cluster.State(), reference.State());
 }
 
+TEST(StageExecutor, ALosslessCodecDoesNotChangeTheBits) {
+  ReferenceRun reference({});
+  ExecutorCluster cluster({.stages = 3, .codec = "zstd"});
+  const auto results = cluster.RunSteps(1, 3);
+  for (int step = 1; step <= 3; ++step) reference.RunStep(step);
+  ASSERT_TRUE(results[2].back().ok()) << results[2].back().status();
+  EXPECT_EQ(cluster.State(), reference.State());
+}
+
+TEST(StageExecutor, ALossyCodecStaysNear) {
+  ReferenceRun reference({});
+  ExecutorCluster cluster({.stages = 3, .codec = "bf16"});
+  const auto results = cluster.RunSteps(1, 3);
+  for (int step = 1; step <= 3; ++step) {
+    ASSERT_TRUE(results[2].back().ok()) << results[2].back().status();
+    const double expected = reference.RunStep(step).loss_sum;
+    EXPECT_NEAR(results[2][step - 1]->loss_sum, expected, 0.01 * expected);
+  }
+  EXPECT_NE(cluster.State(), reference.State());
+}
+
+TEST(StageExecutor, BrokenConnectionsDoNotChangeTheBits) {
+  ReferenceRun reference({});
+  ExecutorCluster cluster({.stages = 3});
+  for (int step = 1; step <= 3; ++step) {
+    std::thread fault([&] { cluster.BreakConnections(); });
+    const auto results = cluster.RunSteps(step, 1);
+    fault.join();
+    reference.RunStep(step);
+    for (int s = 0; s < 3; ++s) ASSERT_TRUE(results[s][0].ok()) << results[s][0].status();
+  }
+  EXPECT_EQ(cluster.State(), reference.State());
+  EXPECT_GT(cluster.exchange(1).counters().reconnects, 0u);
+}
+
 TEST(StageExecutor, LearnsSomething) {
   ExecutorCluster cluster({.stages = 2});
   const auto results = cluster.RunSteps(1, 20);
