@@ -1,0 +1,65 @@
+// The command line's connection to the coordinator.
+#ifndef LONGHAUL_CLI_CLIENT_H_
+#define LONGHAUL_CLI_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "cli/context.h"
+#include "data/dataset.h"
+#include "longhaul/v1/admin.grpc.pb.h"
+#include "longhaul/v1/storage.grpc.pb.h"
+
+namespace longhaul::cli {
+
+// One channel. Every call has a deadline; what the coordinator refuses keeps its code and words, and
+// Unavailable says which address was tried and how it was found.
+class Client {
+ public:
+  // Finds the address (--coordinator, LONGHAUL_COORDINATOR, the local cluster) and credentials, and
+  // connects. Unavailable when nobody answers.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const Context& context);
+
+  const std::string& address() const { return address_; }
+
+  absl::StatusOr<std::string> StartRun(const std::string& spec_json);
+  absl::StatusOr<std::string> StopRun(const std::string& run);
+  absl::StatusOr<std::string> ResumeRun(const std::string& run, int stages);
+  absl::StatusOr<v1::ListRunsResponse> ListRuns();
+  absl::StatusOr<v1::RunSummary> ShowRun(const std::string& run);
+  // Calls `on_update` for every update until the run is at rest, or until it returns false.
+  absl::Status WatchRun(const std::string& run, uint64_t after_step,
+                        absl::FunctionRef<bool(const v1::WatchRunResponse&)> on_update);
+  absl::StatusOr<v1::ListNodesResponse> ListNodes();
+  absl::StatusOr<v1::NodeSummary> ShowNode(const std::string& node);
+  absl::StatusOr<std::string> DrainNode(const std::string& node);
+  absl::StatusOr<v1::ListCheckpointsResponse> ListCheckpoints(const std::string& run);
+  absl::StatusOr<v1::VersionResponse> Version();
+
+  // Uploads what the coordinator does not have yet. `progress(done, total)` in chunks.
+  absl::Status Upload(const data::DatasetIndex& index, const std::string& path,
+                      absl::FunctionRef<void(uint64_t, uint64_t)> progress);
+  // The bytes of a shard, not yet checked against the hash; at most bytes_max.
+  absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t bytes_max);
+
+ private:
+  Client() = default;
+  void Prepare(grpc::ClientContext& call, absl::Duration timeout) const;
+  absl::Status Convert(const grpc::Status& status) const;
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
+                                                                        const Request&, Response*),
+                                const Request& request);
+
+  std::string address_;
+  std::string source_;  // how the address was found
+  std::string token_;
+  std::unique_ptr<v1::Admin::Stub> admin_;
+  std::unique_ptr<v1::Storage::Stub> storage_;
+};
+
+}  // namespace longhaul::cli
+
+#endif  // LONGHAUL_CLI_CLIENT_H_

@@ -1,0 +1,45 @@
+#include "cli/context.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+
+namespace longhaul::cli {
+
+std::string Context::LocalDir() const {
+  if (!dir.empty()) return dir;
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home != nullptr ? home : ".", "/.longhaul/local");
+}
+
+void AddCommonOptions(CLI::App& app, Context& context) {
+  app.add_option("--coordinator", context.coordinator,
+                 "coordinator as HOST:PORT (else $LONGHAUL_COORDINATOR, else the local cluster)");
+  app.add_option("--dir", context.dir, "folder of the local cluster (~/.longhaul/local)");
+  app.add_option("--token-file", context.token_file,
+                 "cluster token (else $LONGHAUL_TOKEN_FILE, else the local cluster's)");
+  app.add_option("--tls-ca", context.tls_ca, "CA certificate: use mutual TLS");
+  app.add_option("--tls-certificate", context.tls_certificate, "client certificate");
+  app.add_option("--tls-key", context.tls_key, "client key");
+  app.add_option("--coordinator-name", context.coordinator_name,
+                 "name in the coordinator's certificate")
+      ->capture_default_str();
+  app.add_option("--output", context.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "longhaul: %s\n", std::string(status.message()).c_str());
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kAlreadyExists: return kExitBadInput;
+    case absl::StatusCode::kUnavailable: return kExitUnreachable;
+    default: return kExitFailed;
+  }
+}
+
+}  // namespace longhaul::cli

@@ -1,0 +1,120 @@
+#include "cli/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/clock.h"
+#include "nlohmann/json.hpp"
+
+namespace longhaul::cli {
+
+std::string Printable(absl::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '\n') {
+      safe += "\n";
+    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppendFormat(&safe, "\\x%02x", static_cast<unsigned char>(c));
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+void PrintTable(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], Printable(row[c]).size());
+    }
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string cell = Printable(row[c]);
+      absl::StrAppend(&line, cell);
+      if (c + 1 < row.size()) line.append(widths[c] - cell.size() + 2, ' ');
+    }
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+void PrintJsonLine(const nlohmann::ordered_json& object) {
+  std::printf("%s\n",
+              object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::fflush(stdout);
+}
+
+std::string FormatBytes(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? absl::StrFormat("%.0f B", bytes)
+                   : absl::StrFormat("%.1f %s", bytes, kUnits[unit]);
+}
+
+std::string FormatRate(double per_second) {
+  if (per_second >= 1e6) return absl::StrFormat("%.2fM", per_second / 1e6);
+  if (per_second >= 1e4) return absl::StrFormat("%.1fk", per_second / 1e3);
+  return absl::StrFormat("%.0f", per_second);
+}
+
+std::string FormatSeconds(double seconds) {
+  if (seconds < 10) return absl::StrFormat("%.1f s", seconds);
+  const int64_t whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 60) return absl::StrCat(whole, " s");
+  if (whole < 3600) return absl::StrCat(whole / 60, " min ", whole % 60, " s");
+  return absl::StrCat(whole / 3600, " h ", whole % 3600 / 60, " min");
+}
+
+ProgressBar::ProgressBar(std::string label, uint64_t total, std::string unit)
+    : label_(std::move(label)),
+      total_(total),
+      unit_(std::move(unit)),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      started_(RealClock().Now()),
+      drawn_(absl::InfinitePast()) {}
+
+ProgressBar::~ProgressBar() {
+  if (terminal_ && seen_) std::fputc('\n', stderr);
+}
+
+void ProgressBar::Update(uint64_t done, absl::string_view note) {
+  const absl::Time now = RealClock().Now();
+  if (!seen_) first_ = done;
+  const absl::Duration interval = terminal_ ? absl::Milliseconds(100) : absl::Seconds(5);
+  if (seen_ && done < total_ && now - drawn_ < interval) return;
+  seen_ = true;
+  drawn_ = now;
+  Draw(done, note, now);
+}
+
+void ProgressBar::Draw(uint64_t done, absl::string_view note, absl::Time now) {
+  const double share = total_ == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total_);
+  std::string eta;
+  if (done > first_ && done < total_) {
+    const double per_unit =
+        absl::ToDoubleSeconds(now - started_) / static_cast<double>(done - first_);
+    eta = absl::StrCat("  ETA ", FormatSeconds(per_unit * static_cast<double>(total_ - done)));
+  }
+  constexpr int kWidth = 24;
+  const int filled = std::min(kWidth, static_cast<int>(share * kWidth));
+  const std::string line = absl::StrFormat("%s [%s%s] %d/%d %s  %s%s", label_,
+                                           std::string(filled, '#'),
+                                           std::string(kWidth - filled, '.'), done, total_, unit_,
+                                           note, eta);
+  std::fprintf(stderr, terminal_ ? "\r\x1b[K%s" : "%s\n", line.c_str());
+  std::fflush(stderr);
+}
+
+}  // namespace longhaul::cli

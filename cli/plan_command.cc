@@ -1,0 +1,89 @@
+// longhaul plan FILE.yaml [--topology FILE.yaml]
+#include <memory>
+
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/client.h"
+#include "cli/context.h"
+#include "cli/output.h"
+#include "cli/submit.h"
+#include "coordinator/plan/planner.h"
+#include "nlohmann/json.hpp"
+
+namespace longhaul::cli {
+namespace {
+
+constexpr uint64_t kTopologyBytesMax = 16 << 20;
+
+struct PlanOptions {
+  std::string file;
+  std::string topology;
+};
+
+coordinator::NodeProfile ProfileOf(const v1::NodeSummary& node) {
+  coordinator::NodeProfile profile;
+  profile.name = node.node();
+  profile.site = node.site();
+  profile.host = node.host();
+  profile.host_cores = static_cast<int>(node.host_cores());
+  profile.flops_per_second = node.flops_per_second();
+  profile.bytes_per_second = node.bytes_per_second();
+  profile.threads = static_cast<int>(node.threads());
+  profile.memory_bytes = node.memory_bytes();
+  profile.numeric_class = node.numeric_class();
+  return profile;
+}
+
+// The nodes of a file, or the connected ones of the cluster.
+absl::Status FindNodes(const Context& context, const PlanOptions& options,
+                       coordinator::PlanRequest& request) {
+  if (!options.topology.empty()) {
+    LH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.topology, kTopologyBytesMax));
+    LH_ASSIGN_OR_RETURN(coordinator::Topology topology,
+                        coordinator::ParseTopology(text, options.topology));
+    request.nodes = std::move(topology.nodes);
+    request.links = std::move(topology.links);
+    return absl::OkStatus();
+  }
+  LH_ASSIGN_OR_RETURN(const auto client, Client::Connect(context));
+  LH_ASSIGN_OR_RETURN(const v1::ListNodesResponse nodes, client->ListNodes());
+  for (const v1::NodeSummary& node : nodes.nodes()) {
+    if (node.state() == "connected") request.nodes.push_back(ProfileOf(node));
+  }
+  return absl::OkStatus();
+}
+
+int Plan(Context& context, const PlanOptions& options) {
+  coordinator::PlanRequest request;
+  auto spec = ReadRunFile(options.file);
+  if (!spec.ok()) return Fail(spec.status());
+  request.spec = *std::move(spec);
+  request.stages = static_cast<int>(request.spec.stages);
+  if (absl::Status status = FindNodes(context, options, request); !status.ok()) {
+    return Fail(status);
+  }
+  auto plan = coordinator::MakePlan(request);
+  if (!plan.ok()) return Fail(plan.status());
+  if (context.json()) {
+    std::printf("%s\n", coordinator::PlanToJson(*plan).c_str());
+  } else {
+    std::printf("%s", Printable(coordinator::PlanToText(*plan, request)).c_str());
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void RegisterPlanCommand(CLI::App& app, Context& context, Command& chosen) {
+  CLI::App* plan =
+      app.add_subcommand("plan", "the plan for a run, its predicted step time, and why");
+  AddCommonOptions(*plan, context);
+  auto options = std::make_shared<PlanOptions>();
+  plan->add_option("file", options->file, "the run's file (YAML)")->required();
+  plan->add_option("--topology", options->topology,
+                   "nodes and links from this file instead of the cluster");
+  plan->callback(
+      [&chosen, options] { chosen = [options](Context& c) { return Plan(c, *options); }; });
+}
+
+}  // namespace longhaul::cli

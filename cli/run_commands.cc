@@ -1,0 +1,145 @@
+// longhaul run start|ls|show|watch|stop|resume
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "cli/client.h"
+#include "cli/context.h"
+#include "cli/output.h"
+#include "cli/run_views.h"
+#include "cli/submit.h"
+
+namespace longhaul::cli {
+namespace {
+
+struct RunOptions {
+  std::string file;
+  std::string run;
+  bool wait = false;
+  uint64_t after = 0;
+  int stages = 0;
+};
+
+// Prints an answer of the coordinator in words or as {"run","text"}.
+void PrintAnswer(const Context& context, const std::string& run, const std::string& text) {
+  if (context.json()) {
+    PrintJsonLine({{"run", run}, {"text", text}});
+  } else {
+    std::printf("%s\n", Printable(text).c_str());
+  }
+}
+
+absl::Status Upload(Client& client, const Submission& submission) {
+  std::unique_ptr<ProgressBar> bar;
+  return client.Upload(submission.index, submission.data_path, [&](uint64_t done, uint64_t total) {
+    if (bar == nullptr) bar = std::make_unique<ProgressBar>("upload", total, "MiB");
+    bar->Update(done, "");
+  });
+}
+
+int Start(Context& context, const RunOptions& options) {
+  auto submission = PrepareSubmission(options.file);
+  if (!submission.ok()) return Fail(submission.status());
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  if (absl::Status status = Upload(**client, *submission); !status.ok()) return Fail(status);
+  const std::string& name = submission->spec.name;
+  auto text = (*client)->StartRun(run::ToJson(submission->spec));
+  if (!text.ok()) return Fail(text.status());
+  if (!options.wait || !context.json()) PrintAnswer(context, name, *text);
+  return options.wait ? FollowRun(**client, name, 0, context.json()) : kExitDone;
+}
+
+int List(Context& context) {
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  auto runs = (*client)->ListRuns();
+  if (!runs.ok()) return Fail(runs.status());
+  if (!context.json()) {
+    PrintRunTable(*runs);
+    return kExitDone;
+  }
+  for (const v1::RunSummary& run : runs->runs()) PrintJsonLine(RunToJson(run));
+  return kExitDone;
+}
+
+int Show(Context& context, const RunOptions& options) {
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  auto run = (*client)->ShowRun(options.run);
+  if (!run.ok()) return Fail(run.status());
+  if (context.json()) {
+    PrintJsonLine(RunToJson(*run));
+  } else {
+    PrintRun(*run);
+  }
+  return kExitDone;
+}
+
+int Watch(Context& context, const RunOptions& options) {
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  return FollowRun(**client, options.run, options.after, context.json());
+}
+
+int Stop(Context& context, const RunOptions& options) {
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  auto text = (*client)->StopRun(options.run);
+  if (!text.ok()) return Fail(text.status());
+  PrintAnswer(context, options.run, *text);
+  return options.wait ? FollowRun(**client, options.run, ~uint64_t{0} >> 1, context.json())
+                      : kExitDone;
+}
+
+int Resume(Context& context, const RunOptions& options) {
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  auto before = (*client)->ShowRun(options.run);
+  if (!before.ok()) return Fail(before.status());
+  auto text = (*client)->ResumeRun(options.run, options.stages);
+  if (!text.ok()) return Fail(text.status());
+  if (!options.wait || !context.json()) PrintAnswer(context, options.run, *text);
+  return options.wait
+             ? FollowRun(**client, options.run, before->checkpoint_step(), context.json())
+             : kExitDone;
+}
+
+}  // namespace
+
+void RegisterRunCommands(CLI::App& app, Context& context, Command& chosen) {
+  CLI::App* run = app.add_subcommand("run", "start, follow, stop and resume runs");
+  run->require_subcommand(1);
+  auto options = std::make_shared<RunOptions>();
+  const auto add = [&](const char* name, const char* help, auto action) {
+    CLI::App* command = run->add_subcommand(name, help);
+    AddCommonOptions(*command, context);
+    command->callback([&chosen, options, action] {
+      chosen = [options, action](Context& c) { return action(c, *options); };
+    });
+    return command;
+  };
+  CLI::App* start = add("start", "upload the data and start a run", Start);
+  start->add_option("file", options->file, "the run's file (YAML)")->required();
+  start->add_flag("--wait", options->wait, "follow the run to its end");
+
+  add("ls", "list all runs", [](Context& c, const RunOptions&) { return List(c); });
+
+  CLI::App* show = add("show", "state, reason, stages and plan of a run", Show);
+  show->add_option("run", options->run, "name of the run")->required();
+
+  CLI::App* watch = add("watch", "follow a run step by step", Watch);
+  watch->add_option("run", options->run, "name of the run")->required();
+  watch->add_option("--after", options->after, "begin after this step");
+
+  CLI::App* stop = add("stop", "stop after the current step, with a checkpoint", Stop);
+  stop->add_option("run", options->run, "name of the run")->required();
+  stop->add_flag("--wait", options->wait, "wait until it has stopped");
+
+  CLI::App* resume = add("resume", "continue from the newest checkpoint", Resume);
+  resume->add_option("run", options->run, "name of the run")->required();
+  resume->add_option("--stages", options->stages, "number of stages (as before)")
+      ->check(CLI::Range(1, 1024));
+  resume->add_flag("--wait", options->wait, "follow the run to its end");
+}
+
+}  // namespace longhaul::cli
