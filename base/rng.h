@@ -12,7 +12,7 @@ namespace longhaul {
 std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 // What a stream of random numbers is for; part of its key, so that no two uses share numbers.
-enum class RandomStream : uint32_t { kBatch = 1, kInitialWeights = 2, kDropout = 3 };
+enum class RandomStream : uint32_t { kBatch = 1, kInitialWeights = 2, kDropout = 3, kSampling = 4 };
 
 // 128 random bits for element `index` of substream (a, b). All arguments are the caller's names
 // for the place in the run (step, sequence, tensor), never thread, node or stage.

@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "cli/context.h"
+#include "daemon/rpc/credentials.h"
 #include "data/dataset.h"
 #include "longhaul/v1/admin.grpc.pb.h"
 #include "longhaul/v1/storage.grpc.pb.h"
@@ -51,11 +52,11 @@ class Client {
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
                                                                         const Request&, Response*),
-                                const Request& request);
+                                const Request& request, absl::Duration timeout);
 
   std::string address_;
   std::string source_;  // how the address was found
-  std::string token_;
+  std::unique_ptr<daemon::Credentials> credentials_;
   std::unique_ptr<v1::Admin::Stub> admin_;
   std::unique_ptr<v1::Storage::Stub> storage_;
 };

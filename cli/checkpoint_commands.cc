@@ -1,0 +1,163 @@
+// longhaul checkpoint ls|export
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "checkpoint/hugging_face.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/shard.h"
+#include "cli/client.h"
+#include "cli/context.h"
+#include "cli/output.h"
+#include "model/family.h"
+#include "nlohmann/json.hpp"
+#include "run/run_spec.h"
+
+namespace longhaul::cli {
+namespace {
+
+struct CheckpointOptions {
+  std::string run;
+  std::string to;
+  int64_t step = -1;  // the newest
+  bool overwrite = false;
+};
+
+absl::StatusOr<std::vector<checkpoint::Manifest>> ReadManifests(Client& client,
+                                                                const std::string& run) {
+  LH_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse answer, client.ListCheckpoints(run));
+  for (const std::string& damaged : answer.damaged()) {
+    std::fprintf(stderr, "longhaul: damaged checkpoint: %s\n", Printable(damaged).c_str());
+  }
+  std::vector<checkpoint::Manifest> manifests;
+  for (const std::string& json : answer.manifest_json()) {
+    LH_ASSIGN_OR_RETURN(checkpoint::Manifest manifest, checkpoint::ManifestFromJson(json));
+    manifests.push_back(std::move(manifest));
+  }
+  return manifests;
+}
+
+uint64_t Bytes(const checkpoint::Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const checkpoint::Shard& shard : manifest.shards) bytes += shard.bytes;
+  return bytes;
+}
+
+int List(Context& context, const CheckpointOptions& options) {
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  auto manifests = ReadManifests(**client, options.run);
+  if (!manifests.ok()) return Fail(manifests.status());
+  std::vector<std::vector<std::string>> rows = {{"STEP", "EPOCH", "SHARDS", "SIZE"}};
+  for (const checkpoint::Manifest& manifest : *manifests) {
+    if (context.json()) {
+      PrintJsonLine({{"run", manifest.run},
+                     {"step", manifest.step},
+                     {"epoch", ToString(manifest.epoch)},
+                     {"shards", manifest.shards.size()},
+                     {"bytes", Bytes(manifest)}});
+    }
+    rows.push_back({absl::StrCat(manifest.step), ToString(manifest.epoch),
+                    absl::StrCat(manifest.shards.size()),
+                    FormatBytes(static_cast<double>(Bytes(manifest)))});
+  }
+  if (!context.json()) PrintTable(rows);
+  return kExitDone;
+}
+
+absl::StatusOr<checkpoint::Manifest> Choose(const std::vector<checkpoint::Manifest>& manifests,
+                                            const CheckpointOptions& options) {
+  if (manifests.empty()) {
+    return absl::NotFoundError(absl::StrCat("run ", options.run, " has no checkpoint yet"));
+  }
+  if (options.step < 0) return manifests.back();
+  std::vector<int64_t> steps;
+  for (const checkpoint::Manifest& manifest : manifests) {
+    if (manifest.step == options.step) return manifest;
+    steps.push_back(manifest.step);
+  }
+  return absl::NotFoundError(absl::StrCat("run ", options.run, " has no checkpoint of step ",
+                                          options.step, "; it has ", absl::StrJoin(steps, ", ")));
+}
+
+// Fetches every shard and puts the weights together; moments are decoded, checked and dropped.
+absl::StatusOr<checkpoint::ModelWeights> FetchWeights(Client& client,
+                                                      const model::ModelSpec& spec,
+                                                      const checkpoint::Manifest& manifest) {
+  LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(spec));
+  LH_RETURN_IF_ERROR(checkpoint::ValidateCoverage(manifest, graph));
+  checkpoint::ModelWeights weights{spec, {}};
+  std::vector<std::vector<float>> first(graph.parameters.size()), second(graph.parameters.size());
+  std::vector<checkpoint::MutableParameterState> states;
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    const size_t elements = static_cast<size_t>(graph.parameters[p].elements());
+    weights.parameters.emplace_back(elements);
+    first[p].resize(elements);
+    second[p].resize(elements);
+    states.push_back({static_cast<int>(p), absl::MakeSpan(weights.parameters[p]),
+                      absl::MakeSpan(first[p]), absl::MakeSpan(second[p])});
+  }
+  ProgressBar bar("export", manifest.shards.size(), "shards");
+  for (size_t s = 0; s < manifest.shards.size(); ++s) {
+    const checkpoint::Shard& shard = manifest.shards[s];
+    LH_ASSIGN_OR_RETURN(const std::string bytes, client.FetchShard(shard.sha256, shard.bytes));
+    LH_RETURN_IF_ERROR(checkpoint::DecodeShard(graph, shard, bytes, states).status());
+    bar.Update(s + 1, "");
+  }
+  return weights;
+}
+
+absl::StatusOr<checkpoint::Manifest> ExportTo(Client& client, const CheckpointOptions& options) {
+  LH_ASSIGN_OR_RETURN(const v1::RunSummary run, client.ShowRun(options.run));
+  LH_ASSIGN_OR_RETURN(const run::RunSpec spec, run::FromJson(run.spec_json()));
+  LH_ASSIGN_OR_RETURN(const auto manifests, ReadManifests(client, options.run));
+  LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, Choose(manifests, options));
+  LH_ASSIGN_OR_RETURN(const auto weights, FetchWeights(client, spec.model, manifest));
+  LH_ASSIGN_OR_RETURN(const auto files, checkpoint::ExportHuggingFace(weights));
+  LH_RETURN_IF_ERROR(checkpoint::WriteHuggingFace(files, options.to, options.overwrite));
+  return manifest;
+}
+
+int Export(Context& context, const CheckpointOptions& options) {
+  auto client = Client::Connect(context);
+  if (!client.ok()) return Fail(client.status());
+  auto manifest = ExportTo(**client, options);
+  if (!manifest.ok()) return Fail(manifest.status());
+  if (context.json()) {
+    PrintJsonLine({{"run", options.run}, {"step", manifest->step}, {"directory", options.to}});
+  } else {
+    std::printf("exported run %s, step %s, to %s\n", options.run.c_str(),
+                absl::StrCat(manifest->step).c_str(), options.to.c_str());
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void RegisterCheckpointCommands(CLI::App& app, Context& context, Command& chosen) {
+  CLI::App* checkpoint = app.add_subcommand("checkpoint", "list and export checkpoints");
+  checkpoint->require_subcommand(1);
+  auto options = std::make_shared<CheckpointOptions>();
+
+  CLI::App* list = checkpoint->add_subcommand("ls", "the checkpoints of a run");
+  AddCommonOptions(*list, context);
+  list->add_option("run", options->run, "name of the run")->required();
+  list->callback(
+      [&chosen, options] { chosen = [options](Context& c) { return List(c, *options); }; });
+
+  CLI::App* exporter = checkpoint->add_subcommand(
+      "export", "write a checkpoint in Hugging Face's layout: config.json, model.safetensors");
+  AddCommonOptions(*exporter, context);
+  exporter->add_option("run", options->run, "name of the run")->required();
+  exporter->add_option("--to", options->to, "folder to write")->required();
+  exporter->add_option("--step", options->step, "step of the checkpoint (the newest)")
+      ->check(CLI::NonNegativeNumber);
+  exporter->add_flag("--overwrite", options->overwrite, "replace files that are there");
+  exporter->callback(
+      [&chosen, options] { chosen = [options](Context& c) { return Export(c, *options); }; });
+}
+
+}  // namespace longhaul::cli

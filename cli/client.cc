@@ -1,0 +1,257 @@
+#include "cli/client.h"
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "cli/local_cluster.h"
+#include "daemon/rpc/endpoint.h"
+#include "daemon/rpc/status.h"
+
+namespace longhaul::cli {
+namespace {
+
+constexpr absl::Duration kCallMax = absl::Seconds(30);
+// A run is answered when it is planned, which may take a while on a large cluster.
+constexpr absl::Duration kStartMax = absl::Minutes(2);
+constexpr absl::Duration kConnectMax = absl::Seconds(5);
+
+// Where the coordinator is, and how we know.
+struct Target {
+  std::string address;
+  std::string source;
+  std::string token_file;
+};
+
+absl::StatusOr<Target> FindTarget(const Context& context) {
+  const char* environment = std::getenv("LONGHAUL_COORDINATOR");
+  const char* token_environment = std::getenv("LONGHAUL_TOKEN_FILE");
+  Target target;
+  if (!context.coordinator.empty()) {
+    target = {context.coordinator, "--coordinator", ""};
+  } else if (environment != nullptr && environment[0] != '\0' && context.dir.empty()) {
+    target = {environment, "LONGHAUL_COORDINATOR", ""};
+  } else {
+    LH_ASSIGN_OR_RETURN(const std::optional<LocalCluster> local,
+                        ReadLocalCluster(context.LocalDir()));
+    if (!local.has_value()) {
+      return absl::UnavailableError(absl::StrCat(
+          "no coordinator: --coordinator and LONGHAUL_COORDINATOR are not set, and there is no "
+          "local cluster in ",
+          context.LocalDir(), "; start one with: longhaul up --detach"));
+    }
+    target = {local->coordinator, absl::StrCat("the local cluster in ", context.LocalDir()), ""};
+  }
+  if (!context.token_file.empty()) {
+    target.token_file = context.token_file;
+  } else if (token_environment != nullptr && token_environment[0] != '\0') {
+    target.token_file = token_environment;
+  } else {
+    target.token_file = LocalTokenFile(context.LocalDir());
+  }
+  return target;
+}
+
+absl::StatusOr<std::unique_ptr<daemon::Credentials>> LoadCredentials(const Context& context,
+                                                                     const Target& target) {
+  daemon::SecurityConfig security;
+  const int given = !context.tls_ca.empty() + !context.tls_certificate.empty() +
+                    !context.tls_key.empty();
+  if (given == 3) {
+    security.tls = daemon::TlsFiles{context.tls_certificate, context.tls_key, context.tls_ca};
+  } else if (given != 0) {
+    return absl::InvalidArgumentError(
+        "mutual TLS needs all three of --tls-ca, --tls-certificate and --tls-key");
+  } else {
+    security.cluster_token_file = target.token_file;
+  }
+  return daemon::Credentials::Load(security);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const Context& context) {
+  LH_ASSIGN_OR_RETURN(const Target target, FindTarget(context));
+  auto client = std::unique_ptr<Client>(new Client);
+  client->address_ = target.address;
+  client->source_ = target.source;
+  LH_ASSIGN_OR_RETURN(client->credentials_, LoadCredentials(context, target));
+  const auto channel =
+      daemon::OpenChannel(target.address, context.coordinator_name, *client->credentials_);
+  client->admin_ = v1::Admin::NewStub(channel);
+  client->storage_ = v1::Storage::NewStub(channel);
+  // One small call tells "nobody there" from everything that can go wrong later.
+  grpc::ClientContext call;
+  client->Prepare(call, kConnectMax);
+  v1::VersionResponse response;
+  LH_RETURN_IF_ERROR(
+      client->Convert(client->admin_->Version(&call, v1::VersionRequest(), &response)));
+  return client;
+}
+
+void Client::Prepare(grpc::ClientContext& call, absl::Duration timeout) const {
+  daemon::EndAfter(call, timeout);
+  credentials_->Sign(call);
+}
+
+absl::Status Client::Convert(const grpc::Status& status) const {
+  if (status.ok()) return absl::OkStatus();
+  const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  if (!unreachable) return daemon::FromGrpc(status, "");
+  return absl::UnavailableError(absl::StrCat("cannot reach the coordinator at ", address_, " (from ",
+                                             source_, "): ", status.error_message()));
+}
+
+template <typename Request, typename Response>
+absl::StatusOr<Response> Client::Call(
+    grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request, absl::Duration timeout) {
+  grpc::ClientContext call;
+  Prepare(call, timeout);
+  Response response;
+  LH_RETURN_IF_ERROR(Convert((admin_.get()->*method)(&call, request, &response)));
+  return response;
+}
+
+absl::StatusOr<std::string> Client::StartRun(const std::string& spec_json) {
+  v1::StartRunRequest request;
+  request.set_spec_json(spec_json);
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StartRun, request, kStartMax));
+  return response.text();
+}
+
+absl::StatusOr<std::string> Client::StopRun(const std::string& run) {
+  v1::StopRunRequest request;
+  request.set_run(run);
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StopRun, request, kCallMax));
+  return response.text();
+}
+
+absl::StatusOr<std::string> Client::ResumeRun(const std::string& run, int stages) {
+  v1::ResumeRunRequest request;
+  request.set_run(run);
+  request.set_stages(static_cast<uint32_t>(stages));
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::ResumeRun, request, kStartMax));
+  return response.text();
+}
+
+absl::StatusOr<v1::ListRunsResponse> Client::ListRuns() {
+  return Call(&v1::Admin::Stub::ListRuns, v1::ListRunsRequest(), kCallMax);
+}
+
+absl::StatusOr<v1::RunSummary> Client::ShowRun(const std::string& run) {
+  v1::ShowRunRequest request;
+  request.set_run(run);
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::ShowRun, request, kCallMax));
+  return response.summary();
+}
+
+absl::Status Client::WatchRun(const std::string& run, uint64_t after_step,
+                              absl::FunctionRef<bool(const v1::WatchRunResponse&)> on_update) {
+  grpc::ClientContext call;  // no deadline: a run takes as long as it takes; keepalive ends the wait
+  credentials_->Sign(call);
+  v1::WatchRunRequest request;
+  request.set_run(run);
+  request.set_after_step(after_step);
+  const auto reader = admin_->WatchRun(&call, request);
+  v1::WatchRunResponse update;
+  while (reader->Read(&update)) {
+    if (on_update(update)) continue;
+    call.TryCancel();
+    reader->Finish();
+    return absl::OkStatus();
+  }
+  return Convert(reader->Finish());
+}
+
+absl::StatusOr<v1::ListNodesResponse> Client::ListNodes() {
+  return Call(&v1::Admin::Stub::ListNodes, v1::ListNodesRequest(), kCallMax);
+}
+
+absl::StatusOr<v1::NodeSummary> Client::ShowNode(const std::string& node) {
+  v1::ShowNodeRequest request;
+  request.set_node(node);
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::ShowNode, request, kCallMax));
+  return response.node();
+}
+
+absl::StatusOr<std::string> Client::DrainNode(const std::string& node) {
+  v1::DrainNodeRequest request;
+  request.set_node(node);
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::DrainNode, request, kCallMax));
+  return response.text();
+}
+
+absl::StatusOr<v1::ListCheckpointsResponse> Client::ListCheckpoints(const std::string& run) {
+  v1::ListCheckpointsRequest request;
+  request.set_run(run);
+  return Call(&v1::Admin::Stub::ListCheckpoints, request, kCallMax);
+}
+
+absl::StatusOr<v1::VersionResponse> Client::Version() {
+  return Call(&v1::Admin::Stub::Version, v1::VersionRequest(), kCallMax);
+}
+
+absl::Status Client::Upload(const data::DatasetIndex& index, const std::string& path,
+                            absl::FunctionRef<void(uint64_t, uint64_t)> progress) {
+  v1::BeginUploadRequest begin;
+  begin.set_index_json(index.ToJson());
+  v1::BeginUploadResponse missing;
+  {
+    grpc::ClientContext call;
+    Prepare(call, kCallMax);
+    LH_RETURN_IF_ERROR(Convert(storage_->BeginUpload(&call, begin, &missing)));
+  }
+  const uint64_t total = static_cast<uint64_t>(missing.missing_chunks_size());
+  for (uint64_t done = 0; done < total; ++done) {
+    const uint64_t chunk = missing.missing_chunks(static_cast<int>(done));
+    if (chunk >= index.chunk_sha256.size()) {
+      return absl::InternalError(absl::StrCat("the coordinator asked for chunk ", chunk, " of ",
+                                              index.chunk_sha256.size()));
+    }
+    const uint64_t offset = chunk * data::kChunkBytes;
+    v1::UploadChunkRequest request;
+    request.set_dataset(index.Id());
+    request.set_chunk(chunk);
+    LH_ASSIGN_OR_RETURN(
+        *request.mutable_data(),
+        ReadFileRange(path, offset, std::min(data::kChunkBytes, index.bytes - offset)));
+    grpc::ClientContext call;
+    Prepare(call, kCallMax);
+    v1::UploadChunkResponse response;
+    LH_RETURN_IF_ERROR(Convert(storage_->UploadChunk(&call, request, &response)));
+    progress(done + 1, total);
+  }
+  v1::FinishUploadRequest finish;
+  finish.set_dataset(index.Id());
+  v1::FinishUploadResponse finished;
+  grpc::ClientContext call;
+  Prepare(call, kCallMax);
+  return Convert(storage_->FinishUpload(&call, finish, &finished));
+}
+
+absl::StatusOr<std::string> Client::FetchShard(const std::string& sha256, uint64_t bytes_max) {
+  grpc::ClientContext call;
+  Prepare(call, absl::Minutes(10));
+  v1::FetchShardRequest request;
+  request.set_sha256(sha256);
+  const auto reader = storage_->FetchShard(&call, request);
+  std::string bytes;
+  v1::ShardPiece piece;
+  while (reader->Read(&piece)) {
+    if (piece.data().size() > bytes_max - bytes.size()) {
+      call.TryCancel();
+      reader->Finish();
+      return absl::DataLossError(absl::StrCat("shard ", sha256, " is longer than its manifest says"));
+    }
+    bytes += piece.data();
+  }
+  LH_RETURN_IF_ERROR(Convert(reader->Finish()));
+  return bytes;
+}
+
+}  // namespace longhaul::cli

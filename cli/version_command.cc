@@ -1,0 +1,33 @@
+// longhaul version
+#include <cstdio>
+
+#include "cli/context.h"
+#include "cli/output.h"
+#include "daemon/rpc/protocol.h"
+#include "nlohmann/json.hpp"
+
+namespace longhaul::cli {
+namespace {
+
+int Version(Context& context) {
+  const daemon::ProtocolVersions own = daemon::OwnProtocol();
+  if (context.json()) {
+    PrintJsonLine({{"version", own.build},
+                   {"oldest_protocol", own.oldest},
+                   {"newest_protocol", own.newest}});
+  } else {
+    std::printf("longhaul %s, protocol %u to %u\n", own.build.c_str(), own.oldest, own.newest);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void RegisterVersionCommand(CLI::App& app, Context& context, Command& chosen) {
+  CLI::App* version = app.add_subcommand("version", "version of this command");
+  version->add_option("--output", context.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  version->callback([&chosen] { chosen = Version; });
+}
+
+}  // namespace longhaul::cli
