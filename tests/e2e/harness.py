@@ -1,0 +1,310 @@
+"""Real daemons for tests: a cluster of processes that can be killed, stopped, cut off and asked.
+
+Everything is on loopback, in one temporary folder, and ends with the test. Waits have deadlines and
+look at state; none passes because time went by.
+"""
+
+import hashlib
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+BIN = Path(os.environ.get("LONGHAUL_BIN", "build/bin")).resolve()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def make_text(path, size, seed=1):
+    """English-like text from a small vocabulary: learnable, deterministic, of exactly `size` bytes."""
+    words = ("the a river ran over stone and light fell on every house while people walked home "
+             "before night came with rain that nobody had seen for many long years").split()
+    generator = random.Random(seed)
+    pieces, length = [], 0
+    while length < size:
+        word = generator.choice(words) + generator.choice([" ", " ", " ", ", ", ".\n"])
+        pieces.append(word)
+        length += len(word)
+    Path(path).write_text("".join(pieces)[:size])
+
+
+def run_file(name, **options):
+    """Text of a run's file; a small model unless options say otherwise."""
+    o = dict(layers=4, hidden=128, heads=4, context=32, vocab=256, tied="true", train="text.txt",
+             tokenizer="bytes", validation_fraction=0.1, steps=20, global_batch=8, micro_batch=1,
+             learning_rate="3.0e-3", beta2=0.95, weight_decay=0.1, grad_clip=0.5, warmup_steps=2,
+             min_learning_rate="1.0e-4", seed=7, evaluate_every=0, stages="auto", schedule="1f1b",
+             codec="none", every=0)
+    unknown = set(options) - set(o)
+    assert not unknown, unknown
+    o.update(options)
+    return f"""name: {name}
+model: {{family: gpt2, layers: {o['layers']}, hidden: {o['hidden']}, heads: {o['heads']}, context: {o['context']}, vocab: {o['vocab']}, tied: {o['tied']}}}
+data: {{train: {o['train']}, tokenizer: {o['tokenizer']}, validation_fraction: {o['validation_fraction']}}}
+train:
+  steps: {o['steps']}
+  global_batch: {o['global_batch']}
+  micro_batch: {o['micro_batch']}
+  optimizer: {{name: adamw, learning_rate: {o['learning_rate']}, betas: [0.9, {o['beta2']}], weight_decay: {o['weight_decay']}, grad_clip: {o['grad_clip']}}}
+  schedule: {{warmup_steps: {o['warmup_steps']}, decay: cosine, min_learning_rate: {o['min_learning_rate']}}}
+  seed: {o['seed']}
+  evaluate_every: {o['evaluate_every']}
+pipeline: {{stages: {o['stages']}, schedule: {o['schedule']}}}
+exchange: {{codec: {o['codec']}}}
+checkpoint: {{every: {o['every']}}}
+"""
+
+
+class Failure(AssertionError):
+    pass
+
+
+def wait_for(what, condition, seconds=60.0):
+    """Waits until condition() is true and returns its value; fails with `what` after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Failure(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+class Proxy:
+    """A TCP relay in front of a worker's data plane, for cutting a link.
+
+    forward: bytes flow. cut: connections are closed and new ones refused. frozen: connections stay
+    but nothing flows, as when a cable is pulled.
+    """
+
+    def __init__(self, target_port):
+        self.target_port = target_port
+        self.state = "forward"
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.pairs = []
+        self.lock = threading.Lock()
+        self.closing = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while not self.closing:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.state == "cut":
+                client.close()
+                continue
+            try:
+                server = socket.create_connection(("127.0.0.1", self.target_port))
+            except OSError:
+                client.close()
+                continue
+            with self.lock:
+                self.pairs.append((client, server))
+            threading.Thread(target=self._relay, args=(client, server), daemon=True).start()
+
+    def _relay(self, client, server):
+        other = {client: server, server: client}
+        try:
+            while True:
+                ready, _, _ = select.select([client, server], [], [], 0.05)
+                if self.state == "frozen":
+                    time.sleep(0.02)
+                    continue
+                for source in ready:
+                    data = source.recv(65536)
+                    if not data:
+                        return
+                    other[source].sendall(data)
+        except (OSError, ValueError):
+            return
+        finally:
+            client.close()
+            server.close()
+
+    def cut(self):
+        self.state = "cut"
+        with self.lock:
+            for pair in self.pairs:
+                for end in pair:
+                    try:
+                        end.shutdown(socket.SHUT_RDWR)
+                    except OSError:
+                        pass
+            self.pairs.clear()
+
+    def freeze(self):
+        self.state = "frozen"
+
+    def heal(self):
+        self.state = "forward"
+
+    def close(self):
+        self.closing = True
+        self.cut()
+        self.listener.close()
+
+
+class Cluster:
+    """A coordinator and workers as processes. Use as a context manager."""
+
+    def __init__(self, lease="4s"):
+        self.folder = Path(tempfile.mkdtemp(prefix="longhaul-test-"))
+        self.lease = lease
+        self.port = free_port()
+        self.token = self.folder / "token"
+        self.token.write_text("0123456789abcdef0123456789abcdef\n")
+        self.token.chmod(0o600)
+        self.processes = {}
+        self.proxies = {}
+        make_text(self.folder / "text.txt", 40000)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            self.print_logs()
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+        for process in self.processes.values():
+            process.wait()
+        for proxy in self.proxies.values():
+            proxy.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def print_logs(self):
+        for log in sorted(self.folder.glob("*.log")):
+            lines = log.read_text(errors="replace").splitlines()[-25:]
+            print(f"--- {log.name}", *lines, sep="\n", file=sys.stderr)
+
+    def _spawn(self, role, name, config):
+        path = self.folder / f"{name}.yaml"
+        path.write_text(config)
+        log = open(self.folder / f"{name}.log", "ab")
+        self.processes[name] = subprocess.Popen(
+            [BIN / "longhauld", role, "--config", path], stdin=subprocess.DEVNULL, stdout=log,
+            stderr=log)
+        log.close()
+
+    def start_coordinator(self):
+        self._spawn("coordinator", "coordinator",
+                    f"listen: 127.0.0.1:{self.port}\nfolder: {self.folder}/coordinator\n"
+                    f"lease: {self.lease}\ncluster_token_file: {self.token}\n")
+
+    def start_worker(self, name, site="here", threads=1, extra="", proxied=False):
+        data = ""
+        if proxied:
+            port = free_port()
+            self.proxies[name] = self.proxies.get(name) or Proxy(port)
+            port = self.proxies[name].target_port
+            data = (f"data: {{listen: 127.0.0.1:{port}, "
+                    f"advertise: 127.0.0.1:{self.proxies[name].port}}}\n")
+        self._spawn("worker", name,
+                    f"name: {name}\nsite: {site}\ncoordinator: 127.0.0.1:{self.port}\n"
+                    f"folder: {self.folder}/{name}\nthreads: {threads}\n"
+                    f"cluster_token_file: {self.token}\n{data}{extra}")
+
+    def start(self, workers, threads=None):
+        """A coordinator and workers w1, w2, ...; threads: one number for each."""
+        self.start_coordinator()
+        for w in range(workers):
+            self.start_worker(f"w{w + 1}", site=f"s{w % 2 + 1}",
+                              threads=threads[w] if threads else 1)
+        self.wait_for_nodes(workers)
+
+    def wait_for_nodes(self, count):
+        wait_for(f"{count} nodes connected",
+                 lambda: sum(n["state"] == "connected" for n in self.nodes()) == count)
+
+    def kill(self, name, how=signal.SIGKILL):
+        self.processes[name].send_signal(how)
+        if how in (signal.SIGKILL, signal.SIGTERM):
+            self.processes[name].wait(timeout=60)
+
+    def command(self, *arguments, timeout=120):
+        """Runs `longhaul` and returns the finished process."""
+        environment = dict(os.environ, LONGHAUL_COORDINATOR=f"127.0.0.1:{self.port}",
+                           LONGHAUL_TOKEN_FILE=str(self.token), HOME=str(self.folder))
+        return subprocess.run([BIN / "longhaul", *map(str, arguments)], capture_output=True,
+                              text=True, timeout=timeout, env=environment, cwd=self.folder)
+
+    def ok(self, *arguments, timeout=120):
+        done = self.command(*arguments, timeout=timeout)
+        if done.returncode != 0:
+            raise Failure(f"longhaul {' '.join(map(str, arguments))} gave {done.returncode}: "
+                          f"{done.stderr}{done.stdout}")
+        return done.stdout
+
+    def json_lines(self, *arguments, timeout=120):
+        return [json.loads(line)
+                for line in self.ok(*arguments, "--output", "json", timeout=timeout).splitlines()]
+
+    def nodes(self):
+        done = self.command("node", "ls", "--output", "json")
+        if done.returncode != 0:
+            return []
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def show(self, run):
+        return self.json_lines("run", "show", run)[0]
+
+    def write_run(self, name, **options):
+        path = self.folder / f"{name}.yaml"
+        path.write_text(run_file(name, **options))
+        return path
+
+    def start_run(self, name, **options):
+        self.ok("run", "start", self.write_run(name, **options))
+
+    def wait_state(self, run, *states, seconds=120.0):
+        return wait_for(f"run {run} is {' or '.join(states)}",
+                        lambda: (lambda s: s if s["state"] in states else None)(self.show(run)),
+                        seconds)
+
+    def wait_step(self, run, step, seconds=120.0):
+        def reached():
+            shown = self.show(run)
+            if shown["state"] not in ("pending", "running", "done"):
+                raise Failure(f"run {run} is {shown['state']}: {shown['reason']}")
+            return shown if shown["step"] >= step else None
+        return wait_for(f"run {run} reaches step {step}", reached, seconds)
+
+    def train(self, name, **options):
+        """Runs to the end and returns the steps that were shown."""
+        path = self.write_run(name, **options)
+        lines = self.json_lines("run", "start", path, "--wait", timeout=300)
+        if lines[-1].get("state") != "done":
+            raise Failure(f"run {name} ended as {lines[-1]}")
+        return [line for line in lines if "step" in line]
+
+    def digest(self, run):
+        """SHA-256 of the exported model.safetensors."""
+        target = self.folder / f"export-{run}-{len(list(self.folder.glob('export-*')))}"
+        self.ok("checkpoint", "export", run, "--to", target)
+        return hashlib.sha256((target / "model.safetensors").read_bytes()).hexdigest()
+
+
+def check_steps(lines, last):
+    """The steps shown are 1...last without gap or repeat."""
+    steps = [line["step"] for line in lines if "step" in line]
+    if steps != list(range(1, last + 1)):
+        raise Failure(f"expected steps 1 to {last}, got {steps}")

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""The ordinary misfortunes: dead, hanging and cut-off workers, a restarted coordinator, drained and
+signalled daemons. Each case is one function; without arguments all run.
+"""
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from harness import Cluster, Failure, check_steps, wait_for  # noqa: E402
+
+LONG = dict(steps=100000, stages=2)
+
+
+def expect_reason(shown, *parts):
+    missing = [part for part in parts if part not in shown["reason"]]
+    if missing:
+        raise Failure(f"reason '{shown['reason']}' does not mention {missing}")
+
+
+def check_others_healthy(cluster, lost):
+    """Everybody but `lost` is connected, and a new run trains on them."""
+    states = {n["node"]: n["state"] for n in cluster.nodes()}
+    wrong = {n: s for n, s in states.items() if n != lost and s != "connected"}
+    if wrong:
+        raise Failure(f"not healthy: {wrong}")
+    cluster.train(f"after-{lost}", steps=3, stages=1)
+
+
+def interrupted_within(cluster, run, seconds, since):
+    shown = cluster.wait_state(run, "interrupted", seconds=seconds + 5)
+    took = time.monotonic() - since
+    print(f"  shown after {took:.2f} s: {shown['reason']}", flush=True)
+    if took > seconds:
+        raise Failure(f"shown after {took:.1f} s, allowed are {seconds}")
+    return shown
+
+
+def killed_worker():
+    """SIGKILL is shown within five seconds with node, stage, step and remedy."""
+    with Cluster() as cluster:
+        cluster.start(3)
+        cluster.start_run("k", **LONG)
+        shown = cluster.wait_step("k", 2)
+        victim = shown["stages"][1]["node"]
+        since = time.monotonic()
+        cluster.kill(victim)
+        shown = interrupted_within(cluster, "k", 5, since)
+        expect_reason(shown, victim, "stage 1", "step", "longhaul run resume k")
+        check_others_healthy(cluster, victim)
+
+
+def hanging_worker():
+    """SIGSTOP is shown within the lease (and the time to look)."""
+    with Cluster(lease="3s") as cluster:
+        cluster.start(3)
+        cluster.start_run("h", **LONG)
+        shown = cluster.wait_step("h", 2)
+        victim = shown["stages"][0]["node"]
+        since = time.monotonic()
+        cluster.kill(victim, signal.SIGSTOP)
+        shown = interrupted_within(cluster, "h", 3 + 2, since)
+        expect_reason(shown, victim, "stage 0", "longhaul run resume h")
+        check_others_healthy(cluster, victim)
+        cluster.kill(victim, signal.SIGCONT)
+        cluster.wait_for_nodes(3)
+
+
+def broken_link():
+    """A data link that breaks and heals within the wait costs nothing: same steps, same bits."""
+    with Cluster() as cluster:
+        cluster.start_coordinator()
+        cluster.start_worker("w1", site="s1", proxied=True)
+        cluster.start_worker("w2", site="s2", proxied=True)
+        cluster.wait_for_nodes(2)
+        cluster.train("calm", stages=2, steps=40)
+        cluster.start_run("rough", stages=2, steps=40)
+        for step in (3, 8, 13):
+            cluster.wait_step("rough", step)
+            for proxy in cluster.proxies.values():
+                proxy.cut()
+            for proxy in cluster.proxies.values():
+                proxy.heal()
+        cluster.wait_state("rough", "done")
+        check_steps(cluster.json_lines("run", "watch", "rough"), 40)
+        if cluster.digest("calm") != cluster.digest("rough"):
+            raise Failure("the weights differ after the link broke")
+
+
+def lost_link():
+    """A data link that stays cut ends the run with peer, stage and step named."""
+    with Cluster(lease="3s") as cluster:
+        cluster.start_coordinator()
+        cluster.start_worker("w1", site="s1", proxied=True, extra="peer_wait_max: 3s\n")
+        cluster.start_worker("w2", site="s2", proxied=True, extra="peer_wait_max: 3s\n")
+        cluster.wait_for_nodes(2)
+        cluster.start_run("l", **LONG)
+        cluster.wait_step("l", 2)
+        since = time.monotonic()
+        for proxy in cluster.proxies.values():
+            proxy.freeze()
+        shown = interrupted_within(cluster, "l", 3 + 3, since)
+        expect_reason(shown, "stage", "step", "longhaul run resume l")
+        if not all(n["state"] == "connected" for n in cluster.nodes()):
+            raise Failure("the daemons should stay in the cluster")
+
+
+def restarted_coordinator():
+    """Training goes on without the coordinator; no step is lost or shown twice; same bits."""
+    options = dict(steps=150, stages=2, every=40)
+    with Cluster() as cluster:
+        cluster.start(2)
+        cluster.train("calm", **options)
+        cluster.start_run("rough", **options)
+        cluster.wait_step("rough", 10)
+        before = cluster.show("rough")["step"]
+        cluster.kill("coordinator")
+        time.sleep(1.0)  # the workers are alone for a while
+        cluster.start_coordinator()
+        wait_for("the coordinator answers", cluster.nodes, 20)
+        shown = cluster.wait_state("rough", "running", "done")
+        epoch = shown["epoch"]
+        shown = cluster.wait_state("rough", "done")
+        if shown["epoch"] != epoch:
+            raise Failure("the run was planned again instead of adopted")
+        check_steps(cluster.json_lines("run", "watch", "rough"), options["steps"])
+        print(f"  killed at step {before}, adopted, done at {shown['step']}", flush=True)
+        if cluster.digest("calm") != cluster.digest("rough"):
+            raise Failure("the weights differ after the coordinator's restart")
+
+
+def drained_node():
+    """A drained node leaves at a step boundary; the run goes on without it, same bits."""
+    options = dict(steps=60, stages="auto")
+    with Cluster() as cluster:
+        cluster.start(3)
+        cluster.train("calm", **options)
+        cluster.start_run("moved", **options)
+        shown = cluster.wait_step("moved", 5)
+        victim = shown["stages"][-1]["node"]
+        cluster.ok("node", "drain", victim)
+        shown = cluster.wait_state("moved", "done")
+        if victim in [stage["node"] for stage in shown["stages"]]:
+            raise Failure(f"{victim} was drained, but the run still used it")
+        check_steps(cluster.json_lines("run", "watch", "moved"), 60)
+        if cluster.digest("calm") != cluster.digest("moved"):
+            raise Failure("the weights differ after the drain")
+
+
+def signalled_worker():
+    """SIGTERM drains a worker: the run continues without it; nothing is lost."""
+    with Cluster() as cluster:
+        cluster.start(3)
+        cluster.start_run("t", steps=400, stages=2)
+        shown = cluster.wait_step("t", 3)
+        victim = shown["stages"][1]["node"]
+        cluster.kill(victim, signal.SIGTERM)
+        if cluster.processes[victim].returncode != 0:
+            raise Failure(f"{victim} ended with {cluster.processes[victim].returncode}")
+        shown = cluster.wait_state("t", "done")
+        check_steps(cluster.json_lines("run", "watch", "t"), 400)
+
+
+def corrupt_shards():
+    """A damaged shard on a node is fetched again; damaged everywhere, the run says which."""
+    with Cluster() as cluster:
+        cluster.start(2)
+        cluster.start_run("c", steps=400, stages=2, every=5)
+        wait_for("a checkpoint", lambda: cluster.show("c")["checkpoint_step"] >= 5)
+        cluster.ok("run", "stop", "c", "--wait")
+
+        def damage(folder):
+            for shard in (cluster.folder / folder).rglob("shards/*"):
+                content = bytearray(shard.read_bytes())
+                content[len(content) // 2] ^= 1
+                shard.chmod(0o600)
+                shard.write_bytes(content)
+
+        damage("w1")
+        damage("w2")
+        cluster.ok("run", "resume", "c")
+        cluster.wait_step("c", cluster.show("c")["checkpoint_step"] + 2)
+        cluster.ok("run", "stop", "c", "--wait")
+        damage("w1")
+        damage("w2")
+        damage("coordinator")
+        done = cluster.command("run", "resume", "c", "--wait")
+        if done.returncode == 0:
+            raise Failure("a run resumed from damaged shards")
+        expect_reason(cluster.show("c"), "shard")
+        print(f"  {cluster.show('c')['reason']}", flush=True)
+        done = cluster.command("checkpoint", "export", "c", "--to", "never")
+        if done.returncode == 0 or (cluster.folder / "never" / "model.safetensors").exists():
+            raise Failure("a damaged checkpoint was exported")
+
+
+CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordinator,
+         drained_node, signalled_worker, corrupt_shards]
+
+
+def main():
+    wanted = sys.argv[1:]
+    unknown = set(wanted) - {case.__name__ for case in CASES}
+    if unknown:
+        sys.exit(f"no such case: {', '.join(sorted(unknown))}")
+    for case in CASES:
+        if wanted and case.__name__ not in wanted:
+            continue
+        print(f"{case.__name__}: {case.__doc__}", flush=True)
+        case()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Exactness with real processes: the exported weights are the same bits for every number of stages,
+schedule, lossless codec, thread count, and for runs that were stopped or lost a worker on the way.
+"""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+from harness import Cluster, Failure, check_steps, wait_for  # noqa: E402
+
+STEPS = 20
+
+
+class Comparison:
+    """Every digest must equal the first."""
+
+    def __init__(self, what):
+        self.what = what
+        self.reference = None
+        self.count = 0
+
+    def add(self, label, digest):
+        self.count += 1
+        if self.reference is None:
+            self.reference = digest
+        print(f"{digest[:16]}  {self.what}: {label}", flush=True)
+        if digest != self.reference:
+            raise Failure(f"{self.what}: {label} gave {digest}, expected {self.reference}")
+
+
+def clipping_steps(lines, clip):
+    return sum(line["gradient_norm"] > clip for line in lines)
+
+
+def partitions(cluster, tied, quick):
+    """1 to 4 stages, both schedules, both lossless codecs, on workers of different thread counts."""
+    name = "tied" if tied == "true" else "untied"
+    same = Comparison(name)
+    for stages in (1, 2, 3, 4):
+        for schedule in ("1f1b", "gpipe"):
+            for codec in ("none", "zstd"):
+                if quick and (schedule, codec) not in (("1f1b", "none"), ("gpipe", "zstd")):
+                    continue
+                run = f"{name}-{stages}-{schedule}-{codec}"
+                lines = cluster.train(run, tied=tied, stages=stages, schedule=schedule,
+                                      codec=codec, steps=STEPS)
+                check_steps(lines, STEPS)
+                if clipping_steps(lines, 0.5) <= STEPS // 2:
+                    raise Failure("clipping should be active in most steps")
+                same.add(f"{stages} stages, {schedule}, {codec}", cluster.digest(run))
+    return same
+
+
+def stop_and_resume(cluster, same):
+    """Stopped in the middle, resumed with another number of stages."""
+    cluster.start_run("stopped", stages=4, steps=STEPS)
+    cluster.wait_step("stopped", 5)
+    cluster.ok("run", "stop", "stopped", "--wait")
+    shown = cluster.wait_state("stopped", "stopped")
+    if not 5 <= shown["checkpoint_step"] < STEPS:
+        raise Failure(f"stopped at {shown['checkpoint_step']}, not in the middle")
+    cluster.ok("run", "resume", "stopped", "--stages", 2, "--wait")
+    cluster.wait_state("stopped", "done")
+    check_steps(cluster.json_lines("run", "watch", "stopped"), STEPS)
+    same.add(f"stopped at {shown['checkpoint_step']}, 4 then 2 stages", cluster.digest("stopped"))
+
+
+def kill_and_resume(cluster, same, threads):
+    """A worker killed in the middle; resumed from the checkpoint with another number of stages."""
+    cluster.start_run("killed", stages=3, steps=STEPS, every=4)
+    wait_for("a checkpoint", lambda: cluster.show("killed")["checkpoint_step"] >= 4)
+    victim = cluster.show("killed")["stages"][1]["node"]
+    cluster.kill(victim, signal.SIGKILL)
+    shown = cluster.wait_state("killed", "interrupted", "done")
+    if shown["state"] == "done":
+        raise Failure("the run ended before its worker was killed")
+    cluster.start_worker(victim, threads=threads)
+    cluster.wait_for_nodes(4)
+    cluster.ok("run", "resume", "killed", "--stages", 4, "--wait")
+    cluster.wait_state("killed", "done")
+    check_steps(cluster.json_lines("run", "watch", "killed"), STEPS)
+    same.add(f"killed after {shown['step']}, 3 then 4 stages", cluster.digest("killed"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="every combination")
+    quick = not parser.parse_args().full
+    total = 0
+    with Cluster() as cluster:
+        cluster.start(4, threads=[1, 2, 1, 3])
+        tied = partitions(cluster, "true", quick)
+        stop_and_resume(cluster, tied)
+        kill_and_resume(cluster, tied, threads=2)
+        total += tied.count + partitions(cluster, "false", quick=True).count
+    with Cluster() as cluster:
+        cluster.start(2, threads=[2, 2])
+        for stages in (1, 2):
+            run = f"two-threads-{stages}"
+            cluster.train(run, stages=stages, steps=STEPS)
+            tied.add(f"{stages} stages of two threads each", cluster.digest(run))
+            total += 1
+    print(f"exact: {total} runs, equal bits")
+
+
+if __name__ == "__main__":
+    main()
