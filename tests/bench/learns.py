@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# bench: learns --text FILE   validation loss in nanoGPT's CPU setting, one stage and four (target 1.90)
+"""Trains nanoGPT's published CPU setting for Shakespeare (4 layers, 4 heads, hidden 128, context 64,
+batch 12, 2,000 steps, learning rate 1e-3 to 1e-4, 100 warm-up steps, beta2 0.99, no dropout) and
+prints the loss over the whole validation split, the last tenth of the text. nanoGPT's README gives
+1.88 for it (estimated on 20 random batches, on characters; here every byte is a token).
+"""
+
+import argparse
+import shutil
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+from harness import Cluster  # noqa: E402
+
+TARGET = 1.90
+
+
+def train(cluster, stages, steps):
+    name = f"shakespeare-{stages}"
+    started = time.monotonic()
+    lines = cluster.train(name, layers=4, heads=4, hidden=128, context=64, train="data.txt",
+                          steps=steps, global_batch=12, micro_batch=3, learning_rate="1.0e-3",
+                          min_learning_rate="1.0e-4", warmup_steps=100, beta2=0.99, grad_clip=1.0,
+                          evaluate_every=500, seed=1337, stages=stages)
+    seconds = time.monotonic() - started
+    tokens = sum(line["tokens"] for line in lines)
+    return lines[-1]["validation_loss"], tokens / seconds, cluster.digest(name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--text", required=True, help="tiny Shakespeare, about 1.1 MB")
+    parser.add_argument("--steps", type=int, default=2000)
+    options = parser.parse_args()
+    failed = False
+    with Cluster() as cluster:
+        shutil.copy(options.text, cluster.folder / "data.txt")
+        cluster.start(4)
+        print(f"{'stages':>6}  {'validation loss':>15}  {'target':>6}  {'tokens/s':>8}  weights")
+        for stages in (1, 4):
+            loss, rate, digest = train(cluster, stages, options.steps)
+            verdict = "" if loss <= TARGET else "  FAIL"
+            failed |= loss > TARGET
+            print(f"{stages:>6}  {loss:>15.4f}  {TARGET:>6.2f}  {rate:>8.0f}  "
+                  f"{digest[:16]}{verdict}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
