@@ -84,8 +84,7 @@ absl::StatusOr<checkpoint::Manifest> Choose(const std::vector<checkpoint::Manife
 }
 
 // Fetches every shard and puts the weights together; moments are decoded, checked and dropped.
-absl::StatusOr<checkpoint::ModelWeights> FetchWeights(Client& client,
-                                                      const model::ModelSpec& spec,
+absl::StatusOr<checkpoint::ModelWeights> FetchWeights(Client& client, const model::ModelSpec& spec,
                                                       const checkpoint::Manifest& manifest) {
   LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(spec));
   LH_RETURN_IF_ERROR(checkpoint::ValidateCoverage(manifest, graph));

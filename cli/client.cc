@@ -58,8 +58,8 @@ absl::StatusOr<Target> FindTarget(const Context& context) {
 absl::StatusOr<std::unique_ptr<daemon::Credentials>> LoadCredentials(const Context& context,
                                                                      const Target& target) {
   daemon::SecurityConfig security;
-  const int given = !context.tls_ca.empty() + !context.tls_certificate.empty() +
-                    !context.tls_key.empty();
+  const int given =
+      !context.tls_ca.empty() + !context.tls_certificate.empty() + !context.tls_key.empty();
   if (given == 3) {
     security.tls = daemon::TlsFiles{context.tls_certificate, context.tls_key, context.tls_ca};
   } else if (given != 0) {
@@ -102,14 +102,15 @@ absl::Status Client::Convert(const grpc::Status& status) const {
   const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (!unreachable) return daemon::FromGrpc(status, "");
-  return absl::UnavailableError(absl::StrCat("cannot reach the coordinator at ", address_, " (from ",
-                                             source_, "): ", status.error_message()));
+  return absl::UnavailableError(absl::StrCat("cannot reach the coordinator at ", address_,
+                                             " (from ", source_, "): ", status.error_message()));
 }
 
 template <typename Request, typename Response>
-absl::StatusOr<Response> Client::Call(
-    grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-    const Request& request, absl::Duration timeout) {
+absl::StatusOr<Response> Client::Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
+                                                                              const Request&,
+                                                                              Response*),
+                                      const Request& request, absl::Duration timeout) {
   grpc::ClientContext call;
   Prepare(call, timeout);
   Response response;
@@ -152,7 +153,8 @@ absl::StatusOr<v1::RunSummary> Client::ShowRun(const std::string& run) {
 
 absl::Status Client::WatchRun(const std::string& run, uint64_t after_step,
                               absl::FunctionRef<bool(const v1::WatchRunResponse&)> on_update) {
-  grpc::ClientContext call;  // no deadline: a run takes as long as it takes; keepalive ends the wait
+  grpc::ClientContext
+      call;  // no deadline: a run takes as long as it takes; keepalive ends the wait
   credentials_->Sign(call);
   v1::WatchRunRequest request;
   request.set_run(run);
@@ -246,7 +248,8 @@ absl::StatusOr<std::string> Client::FetchShard(const std::string& sha256, uint64
     if (piece.data().size() > bytes_max - bytes.size()) {
       call.TryCancel();
       reader->Finish();
-      return absl::DataLossError(absl::StrCat("shard ", sha256, " is longer than its manifest says"));
+      return absl::DataLossError(
+          absl::StrCat("shard ", sha256, " is longer than its manifest says"));
     }
     bytes += piece.data();
   }

@@ -15,8 +15,8 @@
 
 namespace longhaul::cli {
 
-// One channel. Every call has a deadline; what the coordinator refuses keeps its code and words, and
-// Unavailable says which address was tried and how it was found.
+// One channel. Every call has a deadline; what the coordinator refuses keeps its code and words,
+// and Unavailable says which address was tried and how it was found.
 class Client {
  public:
   // Finds the address (--coordinator, LONGHAUL_COORDINATOR, the local cluster) and credentials, and

@@ -36,9 +36,12 @@ int Fail(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kAlreadyExists: return kExitBadInput;
-    case absl::StatusCode::kUnavailable: return kExitUnreachable;
-    default: return kExitFailed;
+    case absl::StatusCode::kAlreadyExists:
+      return kExitBadInput;
+    case absl::StatusCode::kUnavailable:
+      return kExitUnreachable;
+    default:
+      return kExitFailed;
   }
 }
 

@@ -25,9 +25,12 @@ struct Finding {
 
 const char* Name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kGood: return "ok";
-    case Verdict::kWarning: return "warning";
-    case Verdict::kBad: return "problem";
+    case Verdict::kGood:
+      return "ok";
+    case Verdict::kWarning:
+      return "warning";
+    case Verdict::kBad:
+      return "problem";
   }
   return "problem";
 }
@@ -43,9 +46,9 @@ void CheckLocalProcesses(const Context& context, std::vector<Finding>& findings)
     if (IsAlive(process)) {
       findings.push_back({Verdict::kGood, process.name, absl::StrCat("process ", process.pid)});
     } else {
-      findings.push_back({Verdict::kBad, process.name,
-                          absl::StrCat("not running; its log: ", context.LocalDir(), "/",
-                                       process.name, "/log")});
+      findings.push_back(
+          {Verdict::kBad, process.name,
+           absl::StrCat("not running; its log: ", context.LocalDir(), "/", process.name, "/log")});
     }
   }
 }
@@ -69,9 +72,9 @@ void CheckNodes(Client& client, std::vector<Finding>& findings) {
       findings.push_back({Verdict::kWarning, what,
                           absl::StrCat("build ", node.version(), ", this command is ", own)});
     } else {
-      findings.push_back({Verdict::kGood, what,
-                          absl::StrCat("site ", node.site(), ", data address ",
-                                       node.data_address())});
+      findings.push_back(
+          {Verdict::kGood, what,
+           absl::StrCat("site ", node.site(), ", data address ", node.data_address())});
     }
   }
 }
@@ -103,10 +106,10 @@ void CheckCluster(const Context& context, std::vector<Finding>& findings) {
                                    version->build_version()};
     const absl::Status match =
         daemon::CheckProtocol(daemon::OwnProtocol(), peers, "the coordinator");
-    findings.push_back({match.ok() ? Verdict::kGood : Verdict::kBad, "coordinator",
-                        match.ok() ? absl::StrCat((*client)->address(), ", build ",
-                                                  version->build_version())
-                                   : std::string(match.message())});
+    findings.push_back(
+        {match.ok() ? Verdict::kGood : Verdict::kBad, "coordinator",
+         match.ok() ? absl::StrCat((*client)->address(), ", build ", version->build_version())
+                    : std::string(match.message())});
   }
   CheckNodes(**client, findings);
   CheckNumericClasses(**client, findings);
@@ -121,9 +124,8 @@ int Doctor(Context& context) {
   for (const Finding& finding : findings) {
     bad |= finding.verdict == Verdict::kBad;
     if (context.json()) {
-      PrintJsonLine({{"verdict", Name(finding.verdict)},
-                     {"what", finding.what},
-                     {"text", finding.text}});
+      PrintJsonLine(
+          {{"verdict", Name(finding.verdict)}, {"what", finding.what}, {"text", finding.text}});
     }
     rows.push_back({Name(finding.verdict), finding.what, finding.text});
   }

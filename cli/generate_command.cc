@@ -36,8 +36,8 @@ absl::StatusOr<std::vector<int32_t>> ParseTokens(const std::string& list, int64_
   for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
     int32_t token = -1;
     if (!absl::SimpleAtoi(word, &token) || token < 0 || token >= vocab) {
-      return absl::InvalidArgumentError(absl::StrCat("--prompt-tokens: '", word,
-                                                     "' is not a token id below ", vocab));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--prompt-tokens: '", word, "' is not a token id below ", vocab));
     }
     tokens.push_back(token);
   }
@@ -63,7 +63,8 @@ absl::Status WriteLogits(Sampler& sampler, const std::vector<int32_t>& tokens,
   const size_t vocab = static_cast<size_t>(sampler.graph().vocab);
   nlohmann::json rows = nlohmann::json::array();
   for (size_t t = 0; t < tokens.size(); ++t) {
-    rows.push_back(std::vector<float>(logits.begin() + t * vocab, logits.begin() + (t + 1) * vocab));
+    rows.push_back(
+        std::vector<float>(logits.begin() + t * vocab, logits.begin() + (t + 1) * vocab));
   }
   return WriteFileAtomically(path, nlohmann::json{{"tokens", tokens}, {"logits", rows}}.dump());
 }
@@ -101,8 +102,7 @@ absl::Status Emit(Sampler& sampler, std::vector<int32_t> tokens, const GenerateO
 absl::Status Run(const Context& context, const GenerateOptions& options) {
   LH_ASSIGN_OR_RETURN(const checkpoint::ModelWeights weights,
                       checkpoint::ImportHuggingFace(options.checkpoint));
-  LH_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens,
-                      PromptTokens(options, weights.spec.vocab));
+  LH_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, PromptTokens(options, weights.spec.vocab));
   if (tokens.empty()) return absl::InvalidArgumentError("the prompt is empty");
   const int threads = options.threads > 0
                           ? options.threads

@@ -33,9 +33,8 @@ std::string ClusterFile(const std::string& dir) { return absl::StrCat(dir, "/clu
 absl::Status WriteClusterFile(const std::string& dir, const LocalCluster& cluster) {
   Json processes = Json::array();
   for (const LocalProcess& process : cluster.processes) {
-    processes.push_back({{"name", process.name},
-                         {"pid", process.pid},
-                         {"start_ticks", process.start_ticks}});
+    processes.push_back(
+        {{"name", process.name}, {"pid", process.pid}, {"start_ticks", process.start_ticks}});
   }
   const Json root = {{"schema", kSchema},
                      {"coordinator", cluster.coordinator},
@@ -53,8 +52,8 @@ absl::StatusOr<LocalCluster> ParseCluster(absl::string_view text) {
     LocalProcess process;
     LH_ASSIGN_OR_RETURN(process.name, JsonText(item, "name"));
     LH_ASSIGN_OR_RETURN(process.pid, JsonWhole(item, "pid", 1, std::numeric_limits<pid_t>::max()));
-    LH_ASSIGN_OR_RETURN(process.start_ticks, JsonWhole(item, "start_ticks", 0,
-                                                       std::numeric_limits<int64_t>::max()));
+    LH_ASSIGN_OR_RETURN(process.start_ticks,
+                        JsonWhole(item, "start_ticks", 0, std::numeric_limits<int64_t>::max()));
     cluster.processes.push_back(std::move(process));
   }
   return cluster;
@@ -102,8 +101,7 @@ absl::Status WriteConfigs(const LocalClusterOptions& options, const std::string&
       absl::StrCat("listen: ", coordinator, "\nfolder: ", Quoted(folder + "/state"),
                    "\ncluster_token_file: ", token, "\n")));
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads =
-      options.threads > 0 ? options.threads : std::max(1, cores / options.workers);
+  const int threads = options.threads > 0 ? options.threads : std::max(1, cores / options.workers);
   for (int w = 0; w < options.workers; ++w) {
     const std::string name = absl::StrCat("worker-", w + 1);
     const std::string worker = absl::StrCat(options.dir, "/", name);
@@ -132,8 +130,7 @@ absl::StatusOr<LocalProcess> StartDaemon(const LocalClusterOptions& options,
 }
 
 absl::Status StartDaemons(const LocalClusterOptions& options, LocalCluster& cluster) {
-  LH_ASSIGN_OR_RETURN(LocalProcess coordinator,
-                      StartDaemon(options, "coordinator", "coordinator"));
+  LH_ASSIGN_OR_RETURN(LocalProcess coordinator, StartDaemon(options, "coordinator", "coordinator"));
   cluster.processes.push_back(std::move(coordinator));
   for (int w = 1; w <= options.workers; ++w) {
     LH_ASSIGN_OR_RETURN(LocalProcess worker,

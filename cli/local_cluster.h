@@ -34,8 +34,8 @@ struct LocalClusterOptions {
   std::string dir;
   int workers = 4;
   int sites = 2;
-  int threads = 0;       // of each worker; 0: the cores shared out evenly, at least one
-  bool detach = false;   // false: the daemons die with this process
+  int threads = 0;      // of each worker; 0: the cores shared out evenly, at least one
+  bool detach = false;  // false: the daemons die with this process
 };
 
 // What DIR/cluster.json says; nothing if there is no such file.
@@ -49,8 +49,9 @@ bool IsAlive(const LocalProcess& process);
 // are kept.
 absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& options);
 
-// SIGTERM (workers first, so that they can leave their run in order), a second one after `patience`,
-// SIGKILL after twice that. Waits until all are gone. `progress` names who is still there.
+// SIGTERM (workers first, so that they can leave their run in order), a second one after
+// `patience`, SIGKILL after twice that. Waits until all are gone. `progress` names who is still
+// there.
 absl::Status StopLocalCluster(const std::string& dir, absl::Duration patience);
 
 }  // namespace longhaul::cli

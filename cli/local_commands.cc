@@ -33,8 +33,7 @@ absl::Status CheckAllAlive(const LocalCluster& cluster, const std::string& dir) 
     ::waitpid(process.pid, nullptr, WNOHANG);
     if (IsAlive(process)) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        process.name, " ended while starting; its log says why: ", dir, "/", process.name,
-        "/log"));
+        process.name, " ended while starting; its log says why: ", dir, "/", process.name, "/log"));
   }
   return absl::OkStatus();
 }

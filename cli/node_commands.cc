@@ -59,21 +59,21 @@ int List(Context& context) {
 }
 
 void PrintNode(const v1::NodeSummary& node) {
-  PrintTable({{"node", node.node()},
-              {"site", node.site()},
-              {"state", absl::StrCat(node.state(), node.reason().empty() ? "" : ": ",
-                                     node.reason())},
-              {"work", Work(node)},
-              {"host", node.host()},
-              {"threads", absl::StrCat(node.threads())},
-              {"matrix rate", absl::StrFormat("%.1f GFLOP/s", node.flops_per_second() / 1e9)},
-              {"memory", FormatBytes(static_cast<double>(node.memory_bytes()))},
-              {"memory rate", absl::StrCat(FormatBytes(node.bytes_per_second()), "/s")},
-              {"numeric class", node.numeric_class()},
-              {"data address", node.data_address()},
-              {"version", node.version()},
-              {"incarnation", absl::StrCat(node.incarnation())},
-              {"lease left", FormatSeconds(node.lease_seconds_left())}});
+  PrintTable(
+      {{"node", node.node()},
+       {"site", node.site()},
+       {"state", absl::StrCat(node.state(), node.reason().empty() ? "" : ": ", node.reason())},
+       {"work", Work(node)},
+       {"host", node.host()},
+       {"threads", absl::StrCat(node.threads())},
+       {"matrix rate", absl::StrFormat("%.1f GFLOP/s", node.flops_per_second() / 1e9)},
+       {"memory", FormatBytes(static_cast<double>(node.memory_bytes()))},
+       {"memory rate", absl::StrCat(FormatBytes(node.bytes_per_second()), "/s")},
+       {"numeric class", node.numeric_class()},
+       {"data address", node.data_address()},
+       {"version", node.version()},
+       {"incarnation", absl::StrCat(node.incarnation())},
+       {"lease left", FormatSeconds(node.lease_seconds_left())}});
 }
 
 int Show(Context& context, const std::string& name) {

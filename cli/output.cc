@@ -109,10 +109,9 @@ void ProgressBar::Draw(uint64_t done, absl::string_view note, absl::Time now) {
   }
   constexpr int kWidth = 24;
   const int filled = std::min(kWidth, static_cast<int>(share * kWidth));
-  const std::string line = absl::StrFormat("%s [%s%s] %d/%d %s  %s%s", label_,
-                                           std::string(filled, '#'),
-                                           std::string(kWidth - filled, '.'), done, total_, unit_,
-                                           note, eta);
+  const std::string line =
+      absl::StrFormat("%s [%s%s] %d/%d %s  %s%s", label_, std::string(filled, '#'),
+                      std::string(kWidth - filled, '.'), done, total_, unit_, note, eta);
   std::fprintf(stderr, terminal_ ? "\r\x1b[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
 }

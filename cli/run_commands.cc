@@ -99,9 +99,8 @@ int Resume(Context& context, const RunOptions& options) {
   auto text = (*client)->ResumeRun(options.run, options.stages);
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, options.run, *text);
-  return options.wait
-             ? FollowRun(**client, options.run, before->checkpoint_step(), context.json())
-             : kExitDone;
+  return options.wait ? FollowRun(**client, options.run, before->checkpoint_step(), context.json())
+                      : kExitDone;
 }
 
 }  // namespace

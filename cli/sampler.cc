@@ -34,8 +34,8 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const checkpoint::Model
 absl::Status Sampler::Forward(absl::Span<const int32_t> tokens) {
   const size_t context = static_cast<size_t>(graph_.context);
   if (tokens.empty() || tokens.size() > context) {
-    return absl::InvalidArgumentError(absl::StrCat("1 to ", context, " tokens fit into the context,",
-                                                   " not ", tokens.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("1 to ", context, " tokens fit into the context,", " not ", tokens.size()));
   }
   // Attention is causal, so what stands behind the last token does not matter.
   std::vector<int32_t> padded(tokens.begin(), tokens.end());
@@ -67,13 +67,12 @@ int32_t DrawToken(absl::Span<const float> logits, const SamplingOptions& options
   std::stable_sort(order.begin(), order.end(),
                    [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
   if (options.temperature <= 0) return order[0];
-  const size_t kept = options.top_k > 0
-                          ? std::min(order.size(), static_cast<size_t>(options.top_k))
-                          : order.size();
+  const size_t kept =
+      options.top_k > 0 ? std::min(order.size(), static_cast<size_t>(options.top_k)) : order.size();
   std::vector<double> weights(kept);
   for (size_t i = 0; i < kept; ++i) {
-    weights[i] = std::exp((static_cast<double>(logits[order[i]]) - logits[order[0]]) /
-                          options.temperature);
+    weights[i] =
+        std::exp((static_cast<double>(logits[order[i]]) - logits[order[0]]) / options.temperature);
   }
   double left = uniform * std::accumulate(weights.begin(), weights.end(), 0.0);
   for (size_t i = 0; i < kept; ++i) {

@@ -16,9 +16,12 @@ constexpr uint64_t kRunFileBytesMax = 1 << 20;
 
 data::TokenFormat FormatOf(run::Tokenizer tokenizer) {
   switch (tokenizer) {
-    case run::Tokenizer::kBytes: return data::TokenFormat::kBytes;
-    case run::Tokenizer::kUint16: return data::TokenFormat::kUint16;
-    case run::Tokenizer::kUint32: return data::TokenFormat::kUint32;
+    case run::Tokenizer::kBytes:
+      return data::TokenFormat::kBytes;
+    case run::Tokenizer::kUint16:
+      return data::TokenFormat::kUint16;
+    case run::Tokenizer::kUint32:
+      return data::TokenFormat::kUint32;
   }
   return data::TokenFormat::kBytes;
 }

@@ -12,8 +12,8 @@ namespace longhaul::cli {
 
 // A run that is ready to be submitted.
 struct Submission {
-  run::RunSpec spec;        // data.id and data.tokens are set
-  std::string data_path;    // of the training file
+  run::RunSpec spec;      // data.id and data.tokens are set
+  std::string data_path;  // of the training file
   data::DatasetIndex index;
 };
 

@@ -12,9 +12,8 @@ namespace {
 int Version(Context& context) {
   const daemon::ProtocolVersions own = daemon::OwnProtocol();
   if (context.json()) {
-    PrintJsonLine({{"version", own.build},
-                   {"oldest_protocol", own.oldest},
-                   {"newest_protocol", own.newest}});
+    PrintJsonLine(
+        {{"version", own.build}, {"oldest_protocol", own.oldest}, {"newest_protocol", own.newest}});
   } else {
     std::printf("longhaul %s, protocol %u to %u\n", own.build.c_str(), own.oldest, own.newest);
   }

@@ -112,6 +112,7 @@ v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::
     summary.set_lease_seconds_left(std::max(0.0, absl::ToDoubleSeconds(node.lease_until - now)));
   }
   summary.set_host(profile.host);
+  summary.set_host_cores(static_cast<uint32_t>(profile.host_cores));
   for (const auto& [name, run] : state.runs) {
     if (!IsActive(run) || !run.plan) continue;
     for (size_t s = 0; s < run.plan->stages.size(); ++s) {

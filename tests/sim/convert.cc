@@ -28,9 +28,7 @@ worker::ToWorker Convert(const coordinator::AssignmentMessage& m) {
 worker::ToWorker Convert(const coordinator::StartMessage& m) {
   return worker::Start{m.run, m.epoch};
 }
-worker::ToWorker Convert(const coordinator::StopMessage& m) {
-  return worker::Stop{m.run, m.epoch};
-}
+worker::ToWorker Convert(const coordinator::StopMessage& m) { return worker::Stop{m.run, m.epoch}; }
 worker::ToWorker Convert(const coordinator::AbortMessage& m) {
   return worker::Abort{m.run, m.epoch, m.reason};
 }

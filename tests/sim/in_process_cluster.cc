@@ -49,13 +49,11 @@ class InProcessCluster::Remote : public worker::RemoteStore {
     if (away_) return Away();
     return cluster_.datasets_.ReadChunk(id, chunk);
   }
-  absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t,
-                                         absl::Time) override {
+  absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t, absl::Time) override {
     if (away_) return Away();
     return cluster_.shards_.GetShard(sha256);
   }
-  absl::Status StoreShard(const std::string& sha256, absl::string_view bytes,
-                          absl::Time) override {
+  absl::Status StoreShard(const std::string& sha256, absl::string_view bytes, absl::Time) override {
     if (away_) return Away();
     return cluster_.shards_.PutShard(sha256, bytes);
   }
@@ -219,8 +217,8 @@ coordinator::CoordinatorHost& InProcessCluster::host() {
 void InProcessCluster::StartCoordinator() {
   journal_ = coordinator::OpenSqliteJournal(absl::StrCat(folder_, "/journal.db")).value();
   metrics_ = coordinator::OpenSqliteMetrics(absl::StrCat(folder_, "/metrics.db")).value();
-  checkpoints_ = std::make_unique<coordinator::StoredCheckpoints>(
-      shards_, clock_, 3, [](bool, const std::string&) {});
+  checkpoints_ = std::make_unique<coordinator::StoredCheckpoints>(shards_, clock_, 3,
+                                                                  [](bool, const std::string&) {});
   coordinator::CoordinatorHostOptions options;
   options.core.token_secret = "secret";
   coordinator::CoordinatorHostDependencies dependencies;
@@ -242,8 +240,7 @@ void InProcessCluster::KillCoordinator() {
   metrics_.reset();
 }
 
-void InProcessCluster::StartWorker(const std::string& name, const std::string& site,
-                                   int threads) {
+void InProcessCluster::StartWorker(const std::string& name, const std::string& site, int threads) {
   worker::WorkerHostOptions options;
   options.facts.name = name;
   options.facts.site = site;
@@ -318,8 +315,7 @@ void InProcessCluster::WaitFor(const std::string& what, const std::function<bool
 }
 
 void InProcessCluster::WaitForState(const std::string& run, coordinator::RunState state) {
-  const std::string what =
-      absl::StrCat("run ", run, " is ", coordinator::RunStateName(state));
+  const std::string what = absl::StrCat("run ", run, " is ", coordinator::RunStateName(state));
   WaitFor(what, [&] { return Run(run).state == state; });
 }
 
@@ -362,7 +358,8 @@ ModelState InProcessCluster::State(const std::string& run) {
 run::RunSpec InProcessCluster::Spec(const std::string& name) const {
   run::RunSpec spec;
   spec.name = name;
-  spec.model = {"gpt2", /*layers=*/4, /*hidden=*/32, /*heads=*/2, /*context=*/16, /*vocab=*/256,
+  spec.model = {"gpt2",       /*layers=*/4,   /*hidden=*/32,
+                /*heads=*/2,  /*context=*/16, /*vocab=*/256,
                 /*tied=*/true};
   spec.data.train = "text";
   spec.data.validation_fraction = 0.1;
