@@ -64,8 +64,12 @@ void Batches::Train(int64_t step, int64_t m, absl::Span<int32_t> tokens,
   }
 }
 
+int64_t ValidationMicroBatches(const Split& split, int64_t micro_batch, int64_t context) {
+  return CeilDivide(CeilDivide(split.validation_tokens, context), micro_batch);
+}
+
 int64_t Batches::validation_micro_batches() const {
-  return CeilDivide(CeilDivide(split_.validation_tokens, context_), micro_batch_);
+  return ValidationMicroBatches(split_, micro_batch_, context_);
 }
 
 int64_t Batches::validation_targets() const { return split_.validation_tokens; }

@@ -4,6 +4,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_copy.h"
 #include "base/status_macros.h"
 #include "data/dataset.h"
 #include "data/token_source.h"
@@ -64,7 +65,7 @@ void StageJob::Stop() { directives_.Set(Directive::kStop); }
 void StageJob::Cancel(const absl::Status& reason) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!cancelled_.ok()) return;
-  cancelled_ = reason;
+  cancelled_ = OwnCopy(reason);
   if (exchange_ != nullptr) exchange_->Cancel(reason);
   changed_.notify_all();
 }
@@ -170,7 +171,7 @@ absl::Status StageJob::AwaitStart() {
   std::unique_lock<std::mutex> lock(mutex_);
   dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + options_.transfer_max,
                                  [this] { return started_ || !cancelled_.ok(); });
-  if (!cancelled_.ok()) return cancelled_;
+  if (!cancelled_.ok()) return OwnCopy(cancelled_);
   if (started_) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
       "stage ", assignment_.stage, " was ready, but the coordinator did not start run ",
@@ -190,7 +191,7 @@ absl::Status StageJob::Train() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     exchange_ = exchange.get();
-    if (!cancelled_.ok()) exchange->Cancel(cancelled_);
+    if (!cancelled_.ok()) exchange->Cancel(OwnCopy(cancelled_));
   }
   dependencies_.router->Register(assignment_.run, assignment_.epoch, assignment_.token,
                                  exchange.get());
@@ -304,7 +305,7 @@ void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
 
 absl::Status StageJob::CheckCancelled() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return cancelled_;
+  return OwnCopy(cancelled_);
 }
 
 void StageJob::SetPhase(const std::string& phase) {
