@@ -1,5 +1,6 @@
 #include "daemon/coordinator_daemon.h"
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,8 @@ class CoordinatorDaemon : public Daemon {
 
   ~CoordinatorDaemon() override {
     telemetry_.reset();
+    // That our own end closes the streams is nothing that the core should hear of.
+    leaving_ = true;
     server_.reset();
     host_.reset();
   }
@@ -149,8 +152,9 @@ class CoordinatorDaemon : public Daemon {
   }
 
   absl::Status StartServer() {
-    EventSink sink = {[this] { return host_->NewSession(); },
-                      [this](coordinator::Event event) { return host_->Post(std::move(event)); }};
+    EventSink sink = {
+        [this] { return host_->NewSession(); },
+        [this](coordinator::Event event) { return !leaving_ && host_->Post(std::move(event)); }};
     membership_ = std::make_unique<MembershipServer>(MembershipServerOptions(), std::move(sink),
                                                      sessions_, *credentials_, clock_, log_);
     storage_ = std::make_unique<StorageServer>(
@@ -170,6 +174,7 @@ class CoordinatorDaemon : public Daemon {
   const std::unique_ptr<Credentials> credentials_;
   Clock& clock_;
   Log& log_;
+  std::atomic<bool> leaving_{false};
   std::unique_ptr<FolderLock> lock_;
   data::DatasetStore datasets_;
   UploadStaging uploads_;

@@ -48,7 +48,7 @@ class DaemonLoopTest : public testing::Test {
     return logged;
   }
   FakeClock clock_;
-  absl::StatusOr<Signals> signals_ = Signals::Block();
+  absl::StatusOr<Signals> signals_ = Signals::Catch();
 };
 
 TEST_F(DaemonLoopTest, LeavesInOrderOnceTheDaemonMay) {

@@ -1,11 +1,13 @@
 #include "daemon/lifecycle.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -13,10 +15,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/check.h"
 #include "base/file.h"
 
 namespace longhaul::daemon {
 namespace {
+
+constexpr std::array<int, 3> kCaught = {SIGTERM, SIGINT, SIGHUP};
+
+// A handler has no argument that could carry it.
+std::atomic<int> write_end{-1};
+
+extern "C" void OnSignal(int number) {
+  const int error = errno;
+  const auto byte = static_cast<unsigned char>(number);
+  // A full pipe holds signals enough.
+  [[maybe_unused]] const ssize_t written = write(write_end.load(), &byte, 1);
+  errno = error;
+}
 
 // A status is one line of the protocol.
 std::string OneLine(const std::string& status) {
@@ -25,36 +41,36 @@ std::string OneLine(const std::string& status) {
 
 }  // namespace
 
-absl::StatusOr<Signals> Signals::Block() {
+absl::StatusOr<Signals> Signals::Catch() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return ErrnoStatus(errno, "open", "signal pipe");
+  LH_CHECK(write_end.exchange(ends[1]) == -1, "signals are caught already");
   std::signal(SIGPIPE, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
-  if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
-    return ErrnoStatus(error, "block", "signals");
-  }
-  const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (descriptor < 0) return ErrnoStatus(errno, "open", "signalfd");
-  return Signals(descriptor);
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_RESTART;
+  for (const int number : kCaught) sigaction(number, &action, nullptr);
+  return Signals(ends[0]);
 }
 
 Signals::~Signals() {
-  if (descriptor_ >= 0) close(descriptor_);
+  if (read_end_ < 0) return;
+  for (const int number : kCaught) std::signal(number, SIG_DFL);
+  close(read_end_);
+  close(write_end.exchange(-1));
 }
 
-Signals::Signals(Signals&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+Signals::Signals(Signals&& other) noexcept : read_end_(std::exchange(other.read_end_, -1)) {}
 
 SignalEvent Signals::Wait(absl::Duration duration_max) {
   const absl::Duration bounded = std::min(duration_max, absl::Hours(1));
-  pollfd event = {descriptor_, POLLIN, 0};
+  pollfd event = {read_end_, POLLIN, 0};
   const int timeout_milliseconds =
       static_cast<int>(absl::ToInt64Milliseconds(bounded + absl::Microseconds(999)));
   if (poll(&event, 1, timeout_milliseconds) <= 0) return SignalEvent::kNone;
-  signalfd_siginfo info;
-  if (read(descriptor_, &info, sizeof info) != sizeof info) return SignalEvent::kNone;
-  return info.ssi_signo == SIGHUP ? SignalEvent::kReload : SignalEvent::kTerminate;
+  unsigned char number = 0;
+  if (read(read_end_, &number, 1) != 1) return SignalEvent::kNone;
+  return number == SIGHUP ? SignalEvent::kReload : SignalEvent::kTerminate;
 }
 
 void ServiceManager::Ready(const std::string& status) const {

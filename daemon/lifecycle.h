@@ -15,13 +15,14 @@ enum class SignalEvent {
   kReload,     // SIGHUP
 };
 
-// Takes SIGTERM, SIGINT and SIGHUP out of the process as file events, so that no code runs in a
-// signal handler. Must be made before the first thread, which inherits the mask. SIGPIPE is
-// ignored. One thread at a time may wait.
+// Turns SIGTERM, SIGINT and SIGHUP into events: the handler only writes the signal's number into a
+// pipe. (Masking them for a signalfd would not do: libraries start threads before main, and those
+// would take the signals.) SIGPIPE is ignored. At most one object at a time; one thread at a time
+// may wait.
 class Signals {
  public:
-  static absl::StatusOr<Signals> Block();
-  ~Signals();
+  static absl::StatusOr<Signals> Catch();
+  ~Signals();  // the signals' defaults are back
   Signals(Signals&& other) noexcept;
   Signals& operator=(Signals&&) = delete;
 
@@ -29,8 +30,8 @@ class Signals {
   SignalEvent Wait(absl::Duration duration_max);
 
  private:
-  explicit Signals(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_ = -1;
+  explicit Signals(int read_end) : read_end_(read_end) {}
+  int read_end_ = -1;
 };
 
 // What is told to systemd (sd_notify(3)); does nothing where no service manager asked for it.

@@ -17,7 +17,7 @@ namespace longhaul::daemon {
 namespace {
 
 TEST(Signals, ArriveAsEvents) {
-  auto signals = Signals::Block();
+  auto signals = Signals::Catch();
   ASSERT_TRUE(signals.ok()) << signals.status();
   EXPECT_EQ(signals->Wait(absl::ZeroDuration()), SignalEvent::kNone);
   for (const auto& [number, event] :

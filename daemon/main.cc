@@ -43,7 +43,7 @@ struct Role {
 template <typename Config>
 int RunRole(const Role<Config>& role, const Arguments& arguments) {
   Log log(StyleFromEnvironment(), LogLevel::kInfo);
-  absl::StatusOr<Signals> signals = Signals::Block();
+  absl::StatusOr<Signals> signals = Signals::Catch();
   if (!signals.ok()) return Fail(log, signals.status(), kFailed);
   const absl::StatusOr<std::string> text = ReadConfigFile(arguments.config);
   if (!text.ok()) return Fail(log, text.status(), kBadUsage);
