@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_copy.h"
 #include "base/status_macros.h"
 #include "coordinator/host/host_loop.h"
 
@@ -81,7 +82,7 @@ uint64_t HostLoop::WaitForChange(uint64_t seen, absl::Time deadline) {
 
 absl::Status HostLoop::health() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return health_;
+  return OwnCopy(health_);
 }
 
 }  // namespace longhaul::coordinator

@@ -2,7 +2,6 @@
 
 #include <sqlite3.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,16 +59,12 @@ double Statement::Real(int column) const { return sqlite3_column_double(statemen
 Database::~Database() { sqlite3_close(handle_); }
 
 absl::Status Database::Error(int code) const {
-  const int system_error = sqlite3_system_errno(handle_);
   const std::string message = absl::StrCat(path_, ": ", sqlite3_errmsg(handle_));
   switch (code & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(absl::StrCat(message, "; free some space"));
     case SQLITE_IOERR:
-      if (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG) {
-        return absl::ResourceExhaustedError(absl::StrCat(message, "; free some space"));
-      }
-      return absl::InternalError(message);
+      return absl::InternalError(absl::StrCat(message, "; look at the disk and its quota"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::DataLossError(

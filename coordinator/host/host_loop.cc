@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_copy.h"
 #include "base/status_macros.h"
 #include "coordinator/host/assignment.h"
 
@@ -42,7 +43,9 @@ struct HostLoop::Perform {
   void operator()(const AcceptNode& a) const {
     Send(a.session, AcceptedMessage{host.options_.core.lease, host.options_.heartbeat_every});
   }
-  void operator()(const RefuseNode& a) const { Send(a.session, RefusedMessage{a.reason, a.retry}); }
+  void operator()(const RefuseNode& a) const {
+    Send(a.session, RefusedMessage{OwnCopy(a.reason), a.retry});
+  }
   void operator()(const Assign& a) const { Send(a.session, FillAssignment(host.state_, a)); }
   void operator()(const StartTraining& a) const { Send(a.session, StartMessage{a.run, a.epoch}); }
   void operator()(const RequestStop& a) const { Send(a.session, StopMessage{a.run, a.epoch}); }
@@ -193,7 +196,7 @@ void HostLoop::SetHealth(const absl::Status& status) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (health_ == health) return;
-    health_ = health;
+    health_ = OwnCopy(health);
   }
   dependencies_.log(!health.ok(), health.ok() ? "the coordinator's records can be written again"
                                               : std::string(health.message()));

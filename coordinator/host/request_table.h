@@ -23,7 +23,7 @@ class RequestTable {
   // A new request's number.
   uint64_t Open();
   // The answer; nothing happens if nobody waits for it any more.
-  void Resolve(uint64_t request, absl::StatusOr<std::string> answer);
+  void Resolve(uint64_t request, const absl::StatusOr<std::string>& answer);
   // Waits for the answer and forgets the request.
   absl::StatusOr<std::string> Wait(uint64_t request, absl::Time deadline);
   // Answers all with `status`, now and from now on.

@@ -1,0 +1,85 @@
+#include "coordinator/host/checkpoints.h"
+
+#include <string>
+#include <vector>
+
+#include "base/sha256.h"
+#include "coordinator/host/host_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/family.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+class CheckpointsTest : public testing::Test {
+ protected:
+  // Stores one shard with every parameter, of contents that differ by `step`.
+  checkpoint::Manifest Upload(int64_t step) {
+    checkpoint::Manifest manifest;
+    manifest.run = "first";
+    manifest.epoch = {1, 1};
+    manifest.step = step;
+    const std::string bytes = absl::StrCat("shard of step ", step);
+    checkpoint::Shard& shard = manifest.shards.emplace_back();
+    shard.sha256 = Sha256Hex(bytes);
+    shard.bytes = bytes.size();
+    const model::Graph graph = *model::BuildGraph(SmallRun().model);
+    for (const model::Parameter& parameter : graph.parameters) {
+      shard.parameters.push_back(parameter.name);
+    }
+    EXPECT_TRUE(checkpoints_.StoreShard(shard.sha256, bytes).ok());
+    return manifest;
+  }
+  bool Has(const checkpoint::Manifest& manifest) {
+    return store_.HasShard(manifest.shards[0].sha256);
+  }
+  absl::Status Commit(const checkpoint::Manifest& manifest) {
+    return checkpoints_.Commit(manifest, SmallRun());
+  }
+
+  TestFolder folder_;
+  FakeClock clock_;
+  checkpoint::ShardStore store_{folder_ / "checkpoints"};
+  StoredCheckpoints checkpoints_{store_, clock_, 2, [](bool, const std::string&) {}};
+};
+
+TEST_F(CheckpointsTest, KeepsTheNewestOnes) {
+  std::vector<checkpoint::Manifest> manifests;
+  for (int64_t step = 1; step <= 4; ++step) {
+    manifests.push_back(Upload(step));
+    ASSERT_TRUE(Commit(manifests.back()).ok());
+  }
+  EXPECT_FALSE(Has(manifests[0]));
+  EXPECT_FALSE(Has(manifests[1]));
+  EXPECT_TRUE(Has(manifests[2]));
+  EXPECT_TRUE(Has(manifests[3]));
+  std::vector<std::string> damaged;
+  EXPECT_EQ(store_.Manifests("first", &damaged)->size(), 2u);
+}
+
+TEST_F(CheckpointsTest, AnUploadOnItsWayIsNotPruned) {
+  const checkpoint::Manifest next = Upload(2);
+  ASSERT_TRUE(Commit(Upload(1)).ok());
+  EXPECT_TRUE(Has(next));
+  EXPECT_TRUE(Commit(next).ok());
+}
+
+TEST_F(CheckpointsTest, AnUploadThatNobodyWantedIsRemovedAfterADay) {
+  const checkpoint::Manifest stray = Upload(9);
+  clock_.Advance(absl::Hours(25));
+  ASSERT_TRUE(Commit(Upload(1)).ok());
+  EXPECT_FALSE(Has(stray));
+}
+
+TEST_F(CheckpointsTest, RefusesAManifestThatMissesAParameterOrShard) {
+  checkpoint::Manifest manifest = Upload(1);
+  manifest.shards[0].parameters.pop_back();
+  EXPECT_FALSE(Commit(manifest).ok());
+  manifest = Upload(1);
+  manifest.shards[0].sha256 = std::string(64, 'd');
+  EXPECT_FALSE(Commit(manifest).ok());
+}
+
+}  // namespace
+}  // namespace longhaul::coordinator

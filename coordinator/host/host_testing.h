@@ -1,0 +1,174 @@
+// For tests of the host: a journal that fails when told, and a sink that remembers.
+#ifndef LONGHAUL_COORDINATOR_HOST_HOST_TESTING_H_
+#define LONGHAUL_COORDINATOR_HOST_HOST_TESTING_H_
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_copy.h"
+#include "coordinator/host/coordinator_host.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::coordinator {
+
+// An empty folder of this test, removed at the end.
+class TestFolder {
+ public:
+  TestFolder() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    path_ = absl::StrCat(testing::TempDir(), "/longhaul_host_", getpid(), "_", test->name());
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TestFolder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
+
+ private:
+  std::string path_;
+};
+
+// Records live as long as the object; writes fail with `failure` while it is not OK.
+class MemoryJournal : public Journal {
+ public:
+  absl::StatusOr<JournalContents> Load() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    JournalContents contents;
+    for (const auto& [name, node] : nodes_) contents.nodes.push_back(node);
+    for (const auto& [name, run] : runs_) contents.runs.push_back(run);
+    return contents;
+  }
+  absl::Status Write(const std::vector<const NodeRecord*>& nodes,
+                     const std::vector<const RunRecord*>& runs) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++writes_;
+    if (!failure_.ok()) return OwnCopy(failure_);
+    for (const NodeRecord* node : nodes) nodes_[node->facts.profile.name] = *node;
+    for (const RunRecord* run : runs) runs_[run->spec.name] = *run;
+    return absl::OkStatus();
+  }
+  void SetFailure(const absl::Status& failure) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = OwnCopy(failure);
+  }
+  int writes() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return writes_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  absl::Status failure_;
+  int writes_ = 0;
+  std::map<std::string, NodeRecord> nodes_;
+  std::map<std::string, RunRecord> runs_;
+};
+
+// Keeps every message of every session; tests wait for what they expect.
+class RecordingSink : public SessionSink {
+ public:
+  void Send(uint64_t session, WorkerMessage message) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    messages_.emplace_back(session, std::move(message));
+    changed_.notify_all();
+  }
+
+  // The first message of type M to `session` that was not taken yet.
+  template <typename M>
+  M Take(uint64_t session) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto find = [&] {
+      for (auto it = messages_.begin(); it != messages_.end(); ++it) {
+        if (it->first == session && std::holds_alternative<M>(it->second)) return it;
+      }
+      return messages_.end();
+    };
+    const bool came = RealClock().WaitUntil(lock, changed_, RealClock().Now() + absl::Seconds(30),
+                                            [&] { return find() != messages_.end(); });
+    if (!came) {
+      ADD_FAILURE() << "a message to session " << session << " did not come";
+      return M();
+    }
+    const auto found = find();
+    M message = std::get<M>(std::move(found->second));
+    messages_.erase(found);
+    return message;
+  }
+
+  size_t CountOf(uint64_t session) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    size_t count = 0;
+    for (const auto& [to, message] : messages_) count += to == session;
+    return count;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::pair<uint64_t, WorkerMessage>> messages_;
+};
+
+// Takes every manifest, or refuses with `failure`.
+class FakeCheckpoints : public Checkpoints {
+ public:
+  absl::Status StoreShard(absl::string_view, absl::string_view) override {
+    return absl::OkStatus();
+  }
+  absl::Status Commit(const checkpoint::Manifest& manifest, const run::RunSpec& spec) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.ok()) return OwnCopy(failure_);
+    manifests_.push_back(manifest);
+    return absl::OkStatus();
+  }
+  void SetFailure(const absl::Status& failure) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = OwnCopy(failure);
+  }
+
+ private:
+  std::mutex mutex_;
+  absl::Status failure_;
+  std::vector<checkpoint::Manifest> manifests_;
+};
+
+// A plan of one stage on each node.
+inline absl::StatusOr<Plan> PlanOnAll(const PlanRequest& request) {
+  Plan plan;
+  plan.schedule = "1f1b";
+  plan.numeric_class = "class-a";
+  int op = 0;
+  for (const NodeProfile& node : request.nodes) {
+    StagePlacement& stage = plan.stages.emplace_back();
+    stage.node = node.name;
+    stage.range = {op, op + 1};
+    stage.slots = 2;
+    ++op;
+  }
+  plan.link_codecs.assign(plan.stages.size() - 1, "none");
+  return plan;
+}
+
+inline run::RunSpec SmallRun(const std::string& name = "first") {
+  run::RunSpec spec;
+  spec.name = name;
+  spec.model = {"gpt2", 2, 8, 2, 4, 16, true};
+  spec.data.train = "x.txt";
+  spec.data.id = std::string(64, 'a');
+  spec.data.tokens = 1000;
+  spec.train.steps = 3;
+  spec.train.global_batch = 4;
+  spec.train.micro_batch = 2;
+  return spec;
+}
+
+}  // namespace longhaul::coordinator
+
+#endif  // LONGHAUL_COORDINATOR_HOST_HOST_TESTING_H_

@@ -1,0 +1,152 @@
+#include "coordinator/host/metrics_store.h"
+
+#include <memory>
+#include <vector>
+
+#include "coordinator/host/host_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+StepReport Report(Epoch epoch, int stage, int stages, int64_t step) {
+  StepReport report;
+  report.run = "first";
+  report.epoch = epoch;
+  report.stage = stage;
+  report.stages = stages;
+  report.step = step;
+  report.tokens = 100;
+  report.total_seconds = 0.5 + stage;
+  report.loss = stage == stages - 1 ? 10.0 * epoch.number + static_cast<double>(step) : 0;
+  return report;
+}
+
+class MetricsStoreTest : public testing::Test {
+ protected:
+  MetricsStoreTest() { store_ = *OpenSqliteMetrics(folder_ / "metrics.db"); }
+
+  void Record(const std::vector<StepReport>& reports) { ASSERT_TRUE(store_->Record(reports).ok()); }
+  std::vector<int64_t> Steps(int64_t after, int limit = 100) {
+    std::vector<int64_t> steps;
+    const auto completed = store_->CompletedSteps("first", after, limit);
+    for (const CompletedStep& step : *completed) {
+      steps.push_back(step.step);
+    }
+    return steps;
+  }
+
+  TestFolder folder_;
+  std::unique_ptr<MetricsStore> store_;
+  const Epoch one_ = {1, 1}, two_ = {1, 2};
+};
+
+TEST_F(MetricsStoreTest, AStepIsCompleteWhenAllStagesHaveReportedIt) {
+  EXPECT_THAT(Steps(0), IsEmpty());
+  Record({Report(one_, 1, 2, 1), Report(one_, 1, 2, 2)});
+  EXPECT_THAT(Steps(0), IsEmpty());
+  Record({Report(one_, 0, 2, 1)});
+  EXPECT_THAT(Steps(0), ElementsAre(1));
+  Record({Report(one_, 0, 2, 2), Report(one_, 0, 2, 3)});
+  EXPECT_THAT(Steps(0), ElementsAre(1, 2));
+  EXPECT_THAT(Steps(1), ElementsAre(2));
+  EXPECT_THAT(Steps(2), IsEmpty());
+  EXPECT_THAT(Steps(0, 1), ElementsAre(1));
+  EXPECT_THAT(Steps(0, 0), IsEmpty());
+}
+
+TEST_F(MetricsStoreTest, FiguresAreTheLastStagesAndTheSlowestTime) {
+  StepReport last = Report(one_, 1, 2, 1);
+  last.has_validation = true;
+  last.validation_loss = 2.5;
+  last.gradient_norm = 0.75;
+  last.learning_rate = 1e-3;
+  last.applied = false;
+  last.total_seconds = 0.25;
+  Record({Report(one_, 0, 2, 1), last});
+  const CompletedStep step = store_->CompletedSteps("first", 0, 1)->at(0);
+  EXPECT_EQ(step.loss, 11);
+  EXPECT_EQ(step.seconds, 0.5);
+  EXPECT_EQ(step.validation_loss, 2.5);
+  EXPECT_TRUE(step.has_validation);
+  EXPECT_FALSE(step.applied);
+  EXPECT_EQ(step.gradient_norm, 0.75);
+  EXPECT_EQ(step.learning_rate, 1e-3);
+  EXPECT_EQ(step.tokens, 100);
+}
+
+TEST_F(MetricsStoreTest, ReportsAgainChangeNothing) {
+  for (int i = 0; i < 3; ++i) Record({Report(one_, 0, 2, 1), Report(one_, 1, 2, 1)});
+  EXPECT_THAT(Steps(0), ElementsAre(1));
+}
+
+TEST_F(MetricsStoreTest, StepsTrainedTwiceAppearOnceWithTheNewestEpoch) {
+  for (int64_t step = 1; step <= 3; ++step) {
+    Record({Report(one_, 0, 3, step), Report(one_, 1, 3, step), Report(one_, 2, 3, step)});
+  }
+  // Resumed after step 1 with two stages; stage 2 of the older epoch is no part of it.
+  Record({Report(two_, 0, 2, 2), Report(two_, 1, 2, 2), Report(two_, 0, 2, 3)});
+  const auto steps = *store_->CompletedSteps("first", 0, 10);
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].loss, 11);
+  EXPECT_EQ(steps[1].loss, 22);
+  EXPECT_EQ(steps[2].loss, 13);  // the new epoch has not completed step 3
+}
+
+TEST_F(MetricsStoreTest, AReportThatWasLostDoesNotHoldUpLaterSteps) {
+  Record({Report(one_, 1, 2, 1)});  // stage 0 died before its report was sent
+  EXPECT_THAT(Steps(0), IsEmpty());
+  Record({Report(two_, 0, 1, 2)});
+  EXPECT_THAT(Steps(0), ElementsAre(1, 2));
+  EXPECT_THAT(Steps(1), ElementsAre(2));
+}
+
+TEST_F(MetricsStoreTest, NothingComesBehindAGap) {
+  Record({Report(one_, 0, 1, 1), Report(one_, 0, 1, 3)});
+  EXPECT_THAT(Steps(0), ElementsAre(1));
+  Record({Report(one_, 0, 1, 2)});
+  EXPECT_THAT(Steps(0), ElementsAre(1, 2, 3));
+}
+
+TEST_F(MetricsStoreTest, NewestReportsOfEachStage) {
+  Record({Report(one_, 0, 2, 1), Report(one_, 0, 2, 2), Report(one_, 1, 2, 1)});
+  const auto reports = *store_->NewestReports("first", one_);
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].step, 2);
+  EXPECT_EQ(reports[1].step, 1);
+  EXPECT_THAT(*store_->NewestReports("first", two_), IsEmpty());
+}
+
+TEST_F(MetricsStoreTest, FiguresOfARun) {
+  EXPECT_EQ(store_->Figures("first")->step, 0);
+  for (int64_t step = 1; step <= 30; ++step) {
+    StepReport report = Report(one_, 0, 1, step);
+    report.applied = step != 7;
+    report.has_validation = step % 10 == 0;
+    report.validation_loss = static_cast<double>(step);
+    Record({report});
+  }
+  Record({Report(one_, 0, 2, 31)});  // not complete
+  const RunFigures figures = *store_->Figures("first");
+  EXPECT_EQ(figures.step, 30);
+  EXPECT_EQ(figures.loss, 40);
+  EXPECT_EQ(figures.tokens_per_second, 200);  // 100 tokens in 0.5 s
+  EXPECT_EQ(figures.validation_loss, 30);
+  EXPECT_TRUE(figures.has_validation);
+  EXPECT_EQ(figures.skipped_steps, 1);
+  EXPECT_EQ(store_->Figures("other")->step, 0);
+}
+
+TEST_F(MetricsStoreTest, SurvivesReopening) {
+  Record({Report(one_, 0, 1, 1)});
+  store_.reset();
+  store_ = *OpenSqliteMetrics(folder_ / "metrics.db");
+  EXPECT_THAT(Steps(0), ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace longhaul::coordinator

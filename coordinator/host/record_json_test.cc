@@ -1,0 +1,124 @@
+#include "coordinator/host/record_json.h"
+
+#include <limits>
+#include <string>
+
+#include "coordinator/host/host_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+using testing::HasSubstr;
+
+RunRecord UnusualRun() {
+  RunRecord run;
+  run.spec = SmallRun();
+  run.sequence = 17;
+  run.state = RunState::kInterrupted;
+  run.reason = "node \"n2\"\n\u00e9";
+  run.epoch = {3, 4000000000};
+  PlanRequest request;
+  request.nodes.resize(2);
+  request.nodes[0].name = "n1";
+  request.nodes[1].name = "n2";
+  run.plan = *PlanOnAll(request);
+  run.token = std::string(64, 'f');
+  run.numeric_class = "class-a";
+  run.stages_requested = 5;
+  run.start_step = 1LL << 40;
+  run.stop_requested = true;
+  run.checkpoint_problem = "disk";
+  checkpoint::Manifest manifest;
+  manifest.run = "first";
+  manifest.epoch = {3, 1};
+  manifest.step = 2;
+  manifest.tokens = 99;
+  manifest.numeric_class = "class-a";
+  manifest.shards = {{std::string(64, 'c'), 12, {"wte", "wpe"}}};
+  run.checkpoint = manifest;
+  return run;
+}
+
+TEST(RecordJson, RunsKeepEveryDurableValue) {
+  const RunRecord run = UnusualRun();
+  const auto back = RunFromJson(RunToJson(run));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(RunToJson(*back), RunToJson(run));
+  EXPECT_EQ(back->spec, run.spec);
+  EXPECT_EQ(back->sequence, run.sequence);
+  EXPECT_EQ(back->state, run.state);
+  EXPECT_EQ(back->reason, run.reason);
+  EXPECT_EQ(back->epoch, run.epoch);
+  EXPECT_EQ(back->plan->stages[1].node, "n2");
+  EXPECT_EQ(back->token, run.token);
+  EXPECT_EQ(back->numeric_class, run.numeric_class);
+  EXPECT_EQ(back->stages_requested, run.stages_requested);
+  EXPECT_EQ(back->start_step, run.start_step);
+  EXPECT_EQ(back->stop_requested, run.stop_requested);
+  EXPECT_EQ(back->checkpoint_problem, run.checkpoint_problem);
+  EXPECT_EQ(back->checkpoint, run.checkpoint);
+}
+
+TEST(RecordJson, ARunWithoutPlanAndCheckpoint) {
+  RunRecord run;
+  run.spec = SmallRun();
+  const auto back = RunFromJson(RunToJson(run));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_FALSE(back->plan.has_value());
+  EXPECT_FALSE(back->checkpoint.has_value());
+}
+
+TEST(RecordJson, NodesKeepEveryDurableValue) {
+  NodeRecord node;
+  node.facts.profile = {.name = "n1",
+                        .site = "ams",
+                        .host = "h",
+                        .host_cores = 8,
+                        .flops_per_second = 1.0 / 3,
+                        .bytes_per_second = 1e11,
+                        .threads = 4,
+                        .memory_bytes = 1LL << 40,
+                        .numeric_class = "class-a"};
+  node.facts.incarnation = std::numeric_limits<uint64_t>::max();
+  node.facts.data_address = "10.0.0.1:7000";
+  node.facts.version = "0.1.0";
+  node.state = NodeState::kDrained;
+  node.reason = "drained";
+  node.address = "10.0.0.1:999";
+  const auto back = NodeFromJson(NodeToJson(node));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(NodeToJson(*back), NodeToJson(node));
+  EXPECT_EQ(back->facts.incarnation, node.facts.incarnation);
+  EXPECT_EQ(back->facts.profile.flops_per_second, 1.0 / 3);
+  EXPECT_EQ(back->state, NodeState::kDrained);
+}
+
+TEST(RecordJson, BytesThatAreNotTextDoNotStopTheJournal) {
+  RunRecord run;
+  run.spec = SmallRun();
+  run.reason = "bad \xff byte";
+  EXPECT_TRUE(RunFromJson(RunToJson(run)).ok());
+}
+
+TEST(RecordJson, ErrorsNameTheKey) {
+  const auto why = [](std::string json, const std::string& from, const std::string& to) {
+    const size_t at = json.find(from);
+    EXPECT_NE(at, std::string::npos) << from << " in " << json;
+    json.replace(at, from.size(), to);
+    const auto record = RunFromJson(json);
+    EXPECT_FALSE(record.ok()) << json;
+    return std::string(record.status().message());
+  };
+  const std::string json = RunToJson(UnusualRun());
+  EXPECT_THAT(why(json, "\"state\":\"interrupted\"", "\"state\":\"asleep\""), HasSubstr("asleep"));
+  EXPECT_THAT(why(json, "\"sequence\":17", "\"sequence\":-17"), HasSubstr("sequence"));
+  EXPECT_THAT(why(json, "\"token\"", "\"tokn\""), HasSubstr("token"));
+  EXPECT_THAT(why(json, "\"term\":3", "\"term\":5000000000"), HasSubstr("term"));
+  EXPECT_FALSE(RunFromJson("").ok());
+  EXPECT_FALSE(NodeFromJson("[]").ok());
+}
+
+}  // namespace
+}  // namespace longhaul::coordinator

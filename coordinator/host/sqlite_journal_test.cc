@@ -1,0 +1,151 @@
+#include "coordinator/host/sqlite_journal.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/file.h"
+#include "coordinator/host/database.h"
+#include "coordinator/host/host_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+using testing::HasSubstr;
+
+class SqliteJournalTest : public testing::Test {
+ protected:
+  static RunRecord MakeRun(const std::string& name, const std::string& reason = "") {
+    RunRecord run;
+    run.spec = SmallRun(name);
+    run.reason = reason;
+    return run;
+  }
+  std::string Why(const absl::Status& status) { return std::string(status.message()); }
+
+  TestFolder folder_;
+  const std::string path_ = folder_ / "journal.db";
+};
+
+TEST_F(SqliteJournalTest, KeepsTheNewestOfEachRecord) {
+  {
+    const auto journal = *OpenSqliteJournal(path_);
+    NodeRecord node;
+    node.facts.profile.name = "n1";
+    const RunRecord old = MakeRun("first", "old");
+    const RunRecord fresh = MakeRun("first", "fresh");
+    const RunRecord other = MakeRun("other");
+    ASSERT_TRUE(journal->Write({&node}, {&old}).ok());
+    ASSERT_TRUE(journal->Write({}, {&fresh, &other}).ok());
+  }
+  const auto contents = (*OpenSqliteJournal(path_))->Load();
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  ASSERT_EQ(contents->nodes.size(), 1u);
+  ASSERT_EQ(contents->runs.size(), 2u);
+  EXPECT_EQ(contents->runs[0].reason, "fresh");
+  EXPECT_EQ(contents->runs[1].spec.name, "other");
+}
+
+TEST_F(SqliteJournalTest, RefusesANewerSchemaNamingBoth) {
+  OpenSqliteJournal(path_)->reset();
+  {
+    auto database = *Database::Open(path_, {"coordinator journal", 1, ""});
+    ASSERT_TRUE(database->Execute("UPDATE schema_version SET version = 7").ok());
+  }
+  const absl::Status status = OpenSqliteJournal(path_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Why(status), HasSubstr("version 7"));
+  EXPECT_THAT(Why(status), HasSubstr("version 1"));
+}
+
+TEST_F(SqliteJournalTest, RefusesAnotherKindOfDatabase) {
+  OpenSqliteMetrics(path_)->reset();
+  EXPECT_THAT(Why(OpenSqliteJournal(path_).status()), HasSubstr("is a metrics record"));
+}
+
+TEST_F(SqliteJournalTest, NamesAFileThatIsNoDatabase) {
+  ASSERT_TRUE(WriteFileAtomically(path_, std::string(5000, 'x')).ok());
+  const absl::Status status = OpenSqliteJournal(path_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Why(status), HasSubstr(path_));
+}
+
+TEST_F(SqliteJournalTest, NamesADamagedPageOrRecord) {
+  {
+    const auto journal = *OpenSqliteJournal(path_);
+    const RunRecord run = MakeRun("first", std::string(100000, 'r'));
+    ASSERT_TRUE(journal->Write({}, {&run}).ok());
+  }
+  std::string bytes = *ReadFile(path_, 1 << 24);
+  std::string damaged = bytes;
+  for (size_t i = 4096; i < damaged.size(); i += 64) damaged[i] = '\x5a';
+  ASSERT_TRUE(WriteFileAtomically(path_, damaged).ok());
+  const auto journal = OpenSqliteJournal(path_);
+  const absl::Status status = journal.ok() ? (*journal)->Load().status() : journal.status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(Why(status), HasSubstr("damaged"));
+
+  std::filesystem::remove(path_);
+  OpenSqliteJournal(path_)->reset();
+  {
+    auto database = *Database::Open(path_, {"coordinator journal", 1, ""});
+    ASSERT_TRUE(database->Execute("INSERT INTO runs VALUES ('first', '{\"schema\":2}')").ok());
+  }
+  const absl::Status record = (*OpenSqliteJournal(path_))->Load().status();
+  EXPECT_EQ(record.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Why(record), HasSubstr("runs: first: "));
+}
+
+TEST_F(SqliteJournalTest, BelongsToOneOwner) {
+  const auto journal = OpenSqliteJournal(path_);
+  ASSERT_TRUE(journal.ok());
+  const absl::Status second = OpenSqliteJournal(path_).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Why(second), HasSubstr("another process"));
+}
+
+TEST_F(SqliteJournalTest, NamesAFolderThatIsNotThere) {
+  EXPECT_THAT(Why(OpenSqliteJournal(folder_ / "none/journal.db").status()),
+              HasSubstr("none/journal.db"));
+}
+
+TEST_F(SqliteJournalTest, AFullDatabaseIsNamed) {
+  auto database = *Database::Open(path_, {"test", 1, "CREATE TABLE t (text TEXT)"});
+  ASSERT_TRUE(database->Execute("PRAGMA max_page_count = 10").ok());
+  const absl::Status full = database->Transact(
+      [&] { return database->Execute("INSERT INTO t VALUES (hex(zeroblob(100000)))"); });
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  EXPECT_THAT(Why(full), HasSubstr("free some space"));
+}
+
+// A limit on the size of files stands in for a disk that takes no more.
+TEST_F(SqliteJournalTest, AFailedWriteLosesNothingAndPasses) {
+  const auto journal = *OpenSqliteJournal(path_);
+  const RunRecord small = MakeRun("first", "small");
+  ASSERT_TRUE(journal->Write({}, {&small}).ok());
+
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit tight = before;
+  tight.rlim_cur = 200000;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
+  const RunRecord huge = MakeRun("first", std::string(1000000, 'r'));
+  const absl::Status full = journal->Write({}, {&huge});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, ignored);
+
+  EXPECT_FALSE(full.ok());
+  EXPECT_THAT(Why(full), HasSubstr(path_));
+  EXPECT_EQ(journal->Load()->runs[0].reason, "small");
+  ASSERT_TRUE(journal->Write({}, {&huge}).ok());
+  EXPECT_EQ(journal->Load()->runs[0].reason, huge.reason);
+}
+
+}  // namespace
+}  // namespace longhaul::coordinator
