@@ -213,7 +213,9 @@ TEST_F(CoordinatorHostTest, AFullDiskLeavesNoHalfStartedRun) {
 }
 
 TEST_F(CoordinatorHostTest, AFullDiskHoldsBackWhatWorkersCause) {
-  Open(journal_);
+  CoordinatorHostOptions options;
+  options.core.lease = absl::Hours(100000);  // however far this test moves the clock
+  Open(journal_, options);
   journal_.SetFailure(absl::ResourceExhaustedError("journal.db: disk full"));
   const uint64_t session = Connect("n1");
   uint64_t seen = 0;
