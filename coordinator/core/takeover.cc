@@ -9,13 +9,17 @@ bool IsSameProcess(const NodeFacts& a, const NodeFacts& b) {
   return a.incarnation == b.incarnation && a.data_address == b.data_address;
 }
 
+std::string DescribeConflict(const NodeRecord& node, const NodeConnected& event) {
+  return absl::StrCat("two workers use the name ", node.facts.profile.name, ": ", node.address,
+                      " and ", event.address, "; give one another name");
+}
+
 void RefuseConflict(Turn& turn, uint64_t session, const NodeRecord& node) {
   turn.Do(RefuseNode{session, absl::AlreadyExistsError(node.conflict), false});
 }
 
 void DeclareConflict(Turn& turn, NodeRecord& node, const NodeConnected& event) {
-  node.conflict = absl::StrCat("two workers use the name ", node.facts.profile.name, ": ",
-                               node.address, " and ", event.address, "; give one another name");
+  node.conflict = DescribeConflict(node, event);
   node.conflict_until = turn.now + turn.state.options.lease;
   turn.Warn(node.conflict);
   RefuseConflict(turn, node.session, node);
@@ -58,6 +62,13 @@ Admission Admit(Turn& turn, NodeRecord& node, const NodeConnected& event) {
   }
   const bool same = IsSameProcess(event.facts, node.facts);
   if (node.session != 0 && !same) {
+    if (event.facts.incarnation == known) {
+      // Not a newer start of the same worker but a copy of it: the one that is here stays.
+      turn.Warn(DescribeConflict(node, event));
+      turn.Do(RefuseNode{event.session, absl::AlreadyExistsError(DescribeConflict(node, event)),
+                         false});
+      return Admission::kRefused;
+    }
     if (turn.now - node.taken_over_at <= turn.state.options.lease) {
       DeclareConflict(turn, node, event);
       return Admission::kRefused;

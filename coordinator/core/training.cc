@@ -72,13 +72,12 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   ChangeRun(turn, run, RunState::kRunning, RunPhase::kPreparing, Describe(run));
   run.phase_deadline = turn.now + turn.state.options.prepare_max;
   for (int stage = 0; stage < StageCount(run); ++stage) SendAssignment(turn, run, stage);
-  if (run.waiter.has_value()) {
-    turn.Answer(run.waiter->request,
-                absl::StrCat("run ", run.spec.name,
-                             run.waiter->is_start ? " started: " : " resumed: ", Describe(run),
-                             ", after step ", run.start_step));
-    run.waiter.reset();
-  }
+  if (!run.waiter.has_value()) return;
+  const std::string how = run.waiter->is_start
+                              ? " started: "
+                              : absl::StrCat(" resumed after step ", run.start_step, ": ");
+  turn.Answer(run.waiter->request, absl::StrCat("run ", run.spec.name, how, Describe(run)));
+  run.waiter.reset();
 }
 
 void SendAssignment(Turn& turn, const RunRecord& run, int stage) {
