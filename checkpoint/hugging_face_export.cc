@@ -97,7 +97,7 @@ absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& 
     std::error_code error;
     if (!overwrite && std::filesystem::exists(path, error)) {
       return absl::AlreadyExistsError(
-          absl::StrCat(path, " is already there; choose another folder or allow overwriting"));
+          absl::StrCat(path, " is already there; choose another folder, or give --overwrite"));
     }
   }
   LH_RETURN_IF_ERROR(WriteFileAtomically(weights_path, files.model_safetensors));

@@ -87,8 +87,11 @@ int Stop(Context& context, const RunOptions& options) {
   auto text = (*client)->StopRun(options.run);
   if (!text.ok()) return Fail(text.status());
   PrintAnswer(context, options.run, *text);
-  return options.wait ? FollowRun(**client, options.run, ~uint64_t{0} >> 1, context.json())
-                      : kExitDone;
+  if (!options.wait) return kExitDone;
+  // Only the end matters, not the steps on the way.
+  auto run = (*client)->ShowRun(options.run);
+  if (!run.ok()) return Fail(run.status());
+  return FollowRun(**client, options.run, run->steps(), context.json());
 }
 
 int Resume(Context& context, const RunOptions& options) {

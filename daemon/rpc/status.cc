@@ -39,7 +39,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view context) {
   if (status.ok()) return absl::OkStatus();
   return absl::Status(ErrorCodeFromWire(status.error_code()),
-                      absl::StrCat(context, ": ", status.error_message()));
+                      absl::StrCat(context, context.empty() ? "" : ": ", status.error_message()));
 }
 
 absl::StatusCode ErrorCodeFromWire(int32_t code) {

@@ -15,7 +15,7 @@ namespace longhaul::daemon {
 
 // The same code and message, the message cut to a length that fits into trailing metadata.
 grpc::Status ToGrpc(const absl::Status& status);
-// `context` is put in front of the message; OK stays OK.
+// `context`, if not empty, is put in front of the message; OK stays OK.
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view context);
 
 // A code that came in a message; kUnknown for a number that is none, and for OK.

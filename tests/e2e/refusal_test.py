@@ -45,7 +45,7 @@ def bad_run_files(check):
             raise Failure(f"the sample has no '{old}'")
         return good.replace(old, new)
 
-    check.file_refused("misspelt key", [r"bad\.yaml:6", "micro_bach", "micro_batch"],
+    check.file_refused("misspelt key", [r"bad\.yaml:7", "micro_bach", "micro_batch"],
                        changed("micro_batch:", "micro_bach:"))
     check.file_refused("unknown section", ["bad.yaml", "exchang", "exchange"],
                        changed("exchange:", "exchang:"))
@@ -79,7 +79,7 @@ def bad_data(check):
 
     check.file_refused("missing data", ["nothing.txt"], run_file("bad", train="nothing.txt"))
     check.file_refused("empty data", ["empty.txt"], with_data("empty.txt", b""))
-    check.file_refused("text shorter than one context", ["short.txt", "33"],
+    check.file_refused("text shorter than one context", ["short.txt", "context of 32"],
                        with_data("short.txt", b"too short"))
     check.file_refused("vocabulary too small", ["vocab", "128"],
                        with_data("wide.txt", b"x" * 5000 + b"\xc3\xa9" + b"x" * 5000, vocab=128))
@@ -122,7 +122,7 @@ def bad_requests(check):
     check.refused("no such step", BAD_INPUT, ["99", "2"], "checkpoint", "export", "twice", "--to",
                   "x", "--step", 99)
     cluster.ok("checkpoint", "export", "twice", "--to", "taken")
-    check.refused("folder taken", FAILED, ["taken"], "checkpoint", "export", "twice", "--to",
+    check.refused("folder taken", BAD_INPUT, ["taken"], "checkpoint", "export", "twice", "--to",
                   "taken")
     check.refused("more stages than nodes", FAILED, ["stages", "node"], "run", "start",
                   cluster.write_run("wide", stages=4))
