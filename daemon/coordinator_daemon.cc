@@ -66,6 +66,7 @@ class CoordinatorDaemon : public Daemon {
       LH_ASSIGN_OR_RETURN(telemetry_, Telemetry::Serve(*config_.metrics.listen, [this] {
                             return CoordinatorFigures(*host_, *membership_, sessions_);
                           }));
+      log_.Info("metrics are served", {{"port", absl::StrCat(telemetry_->port())}});
     }
     log_.Info("coordinator is listening", {{"address", ToString(server_->address())},
                                            {"tls", credentials_->tls() ? "on" : "off"},

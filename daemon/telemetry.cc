@@ -49,6 +49,8 @@ class Telemetry::Impl {
     exposer_.RegisterCollectable(collector_);
   }
 
+  int port() const { return exposer_.GetListeningPorts().front(); }
+
  private:
   // The exposer keeps a weak reference.
   const std::shared_ptr<FigureCollector> collector_;
@@ -57,6 +59,8 @@ class Telemetry::Impl {
 
 Telemetry::Telemetry(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Telemetry::~Telemetry() = default;
+
+int Telemetry::port() const { return impl_->port(); }
 
 absl::StatusOr<std::unique_ptr<Telemetry>> Telemetry::Serve(
     const Address& address, std::function<std::vector<Figure>()> collect) {

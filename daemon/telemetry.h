@@ -30,6 +30,9 @@ class Telemetry {
       const Address& address, std::function<std::vector<Figure>()> collect);
   ~Telemetry();
 
+  // The port that was chosen, where the address had 0.
+  int port() const;
+
  private:
   class Impl;
   explicit Telemetry(std::unique_ptr<Impl> impl);

@@ -120,6 +120,7 @@ class WorkerDaemon : public Daemon {
                                                   router_.stale_epochs_refused()},
                                                  counters_);
                           }));
+      log_.Info("metrics are served", {{"port", absl::StrCat(telemetry_->port())}});
     }
     return absl::OkStatus();
   }

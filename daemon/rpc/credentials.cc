@@ -14,8 +14,6 @@
 namespace longhaul::daemon {
 namespace {
 
-constexpr unsigned kFilesReadEverySeconds = 5;
-
 std::vector<std::string> CertifiedNames(const grpc::ServerContext& context) {
   std::vector<std::string> names;
   const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
@@ -35,7 +33,8 @@ bool Contains(const std::vector<std::string>& names, absl::string_view name) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Credentials>> Credentials::Load(const SecurityConfig& config) {
+absl::StatusOr<std::unique_ptr<Credentials>> Credentials::Load(const SecurityConfig& config,
+                                                               unsigned read_every_seconds) {
   if (!config.tls) {
     LH_ASSIGN_OR_RETURN(std::string token, ReadClusterToken(config.cluster_token_file));
     return FromToken(std::move(token));
@@ -45,7 +44,7 @@ absl::StatusOr<std::unique_ptr<Credentials>> Credentials::Load(const SecurityCon
   credentials->files_ = config.tls;
   credentials->facts_ = std::move(facts);
   credentials->provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-      config.tls->key, config.tls->certificate, config.tls->ca, kFilesReadEverySeconds);
+      config.tls->key, config.tls->certificate, config.tls->ca, read_every_seconds);
   return credentials;
 }
 

@@ -23,12 +23,15 @@ namespace longhaul::daemon {
 // Metadata key of the cluster's token on every call without TLS.
 inline constexpr char kTokenMetadata[] = "longhaul-token";
 
+inline constexpr unsigned kFilesReadEverySeconds = 5;
+
 // What this daemon shows to others and demands of them. Thread-safe. With TLS the files are read
-// again every few seconds, so that certificates can be replaced while the daemon runs.
+// again and again, so that certificates can be replaced while the daemon runs.
 class Credentials {
  public:
   // Reads and checks the token or the certificate files that the configuration names.
-  static absl::StatusOr<std::unique_ptr<Credentials>> Load(const SecurityConfig& config);
+  static absl::StatusOr<std::unique_ptr<Credentials>> Load(
+      const SecurityConfig& config, unsigned read_every_seconds = kFilesReadEverySeconds);
   static std::unique_ptr<Credentials> FromToken(std::string token);
 
   bool tls() const { return files_.has_value(); }

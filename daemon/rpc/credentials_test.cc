@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -156,13 +157,24 @@ TEST(Certificates, ErrorsNameTheFile) {
   EXPECT_EQ(CheckTlsFiles(good).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST(MutualTls, ReplacedFilesAreTakenUpByAReload) {
-  TestAuthority authority("reload");
-  const TlsFiles files = authority.Issue("b1");
-  const auto credentials = LoadTls(files);
-  EXPECT_TRUE(credentials->CheckFilesAgain().ok());
+TEST(MutualTls, ReplacedFilesAreTakenUp) {
+  TestAuthority authority("replaced");
+  const TlsFiles files = authority.Issue("b1", {"b1"});
+  SecurityConfig config;
+  config.tls = files;
+  const auto b1 = *Credentials::Load(config, 1);
+  const auto caller = LoadTls(authority.Issue("caller"));
+  Plane plane(*b1);
+  EXPECT_TRUE(plane.Greet(*caller, "b1").ok());
+  EXPECT_FALSE(plane.Greet(*caller, "renewed").ok());
+  const TlsFiles renewed = authority.Issue("renewed", {"renewed"});
+  ASSERT_EQ(rename(renewed.key.c_str(), files.key.c_str()), 0);
+  ASSERT_EQ(rename(renewed.certificate.c_str(), files.certificate.c_str()), 0);
+  EXPECT_TRUE(b1->CheckFilesAgain().ok());
+  const absl::Time give_up = RealClock().Now() + absl::Seconds(20);
+  while (!plane.Greet(*caller, "renewed").ok()) ASSERT_LT(RealClock().Now(), give_up);
   ASSERT_TRUE(WriteFileAtomically(files.certificate, "rubbish").ok());
-  EXPECT_THAT(Message(credentials->CheckFilesAgain()), HasSubstr(files.certificate));
+  EXPECT_THAT(Message(b1->CheckFilesAgain()), HasSubstr(files.certificate));
 }
 
 TEST(Listening, APortInUseIsNamed) {

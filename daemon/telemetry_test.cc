@@ -1,0 +1,103 @@
+#include "daemon/telemetry.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "daemon/worker_figures.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+// A listening socket of the loopback interface, and its port.
+class Listener {
+ public:
+  Listener() : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(descriptor_, 1), 0);
+    EXPECT_EQ(getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~Listener() { close(descriptor_); }
+  int port() const { return port_; }
+
+ private:
+  const int descriptor_;
+  int port_ = 0;
+};
+
+std::string Get(int port, const std::string& path) {
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+  EXPECT_EQ(send(descriptor, request.data(), request.size(), 0),
+            static_cast<ssize_t>(request.size()));
+  std::string answer;
+  std::array<char, 4096> buffer;
+  for (ssize_t size; (size = recv(descriptor, buffer.data(), buffer.size(), 0)) > 0;) {
+    answer.append(buffer.data(), static_cast<size_t>(size));
+  }
+  close(descriptor);
+  return answer;
+}
+
+TEST(Telemetry, ServesFiguresByName) {
+  const auto telemetry = Telemetry::Serve({"127.0.0.1", 0}, [] {
+    return std::vector<Figure>{
+        {"longhaul_nodes", "Nodes", false, {{"state", "lost"}}, 2},
+        {"longhaul_nodes", "Nodes", false, {{"state", "connected"}}, 3},
+        {"longhaul_things_total", "Things", true, {}, 7},
+    };
+  });
+  ASSERT_TRUE(telemetry.ok()) << telemetry.status();
+  const std::string answer = Get((*telemetry)->port(), "/metrics");
+  EXPECT_THAT(answer, HasSubstr("# TYPE longhaul_nodes gauge"));
+  EXPECT_THAT(answer, HasSubstr("longhaul_nodes{state=\"lost\"} 2"));
+  EXPECT_THAT(answer, HasSubstr("longhaul_nodes{state=\"connected\"} 3"));
+  EXPECT_THAT(answer, HasSubstr("# TYPE longhaul_things_total counter"));
+  EXPECT_THAT(answer, HasSubstr("longhaul_things_total 7"));
+}
+
+TEST(Telemetry, APortInUseIsNamed) {
+  const Listener taken;
+  const auto telemetry =
+      Telemetry::Serve({"127.0.0.1", taken.port()}, [] { return std::vector<Figure>(); });
+  EXPECT_THAT(std::string(telemetry.status().message()),
+              HasSubstr("127.0.0.1:" + std::to_string(taken.port())));
+}
+
+TEST(WorkerFigures, CountWhatTheStreamsDid) {
+  ExchangeStreamCounters counters;
+  counters.bytes_sent = 12;
+  counters.streams_refused = 1;
+  double bytes = 0;
+  double refused = 0;
+  double member = 0;
+  for (const Figure& figure : WorkerFigures({true, false, 3}, counters)) {
+    if (figure.name == "longhaul_exchange_bytes_sent_total") bytes = figure.value;
+    if (figure.name == "longhaul_exchange_streams_refused_total") refused = figure.value;
+    if (figure.name == "longhaul_worker_member") member = figure.value;
+  }
+  EXPECT_EQ(bytes, 12);
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(member, 1);
+}
+
+}  // namespace
+}  // namespace longhaul::daemon
