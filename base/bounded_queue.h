@@ -56,7 +56,7 @@ class BoundedQueue {
   Clock& clock_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<T> items_;   // guarded by mutex_
+  std::deque<T> items_;  // guarded by mutex_
   bool closed_ = false;  // guarded by mutex_
 };
 

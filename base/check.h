@@ -16,12 +16,12 @@ namespace longhaul {
 }  // namespace longhaul
 
 // LH_CHECK(condition, pieces...): pieces are joined with absl::StrCat, evaluated only on failure.
-#define LH_CHECK(condition, ...)                                       \
-  do {                                                                 \
-    if (!(condition)) [[unlikely]] {                                   \
-      ::longhaul::CheckFailed(__FILE__, __LINE__, #condition,          \
+#define LH_CHECK(condition, ...)                                            \
+  do {                                                                      \
+    if (!(condition)) [[unlikely]] {                                        \
+      ::longhaul::CheckFailed(__FILE__, __LINE__, #condition,               \
                               absl::StrCat("" __VA_OPT__(, ) __VA_ARGS__)); \
-    }                                                                  \
+    }                                                                       \
   } while (false)
 
 #endif  // LONGHAUL_BASE_CHECK_H_

@@ -21,13 +21,13 @@ namespace {
 absl::Status ReadExactly(int fd, const std::string& path, uint64_t offset, std::string& bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t n = ::pread(fd, bytes.data() + done, bytes.size() - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t n =
+        ::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, "read", path);
     if (n == 0) {
-      return absl::OutOfRangeError(absl::StrCat(path, " ends at byte ", offset + done, ", before ",
-                                                offset + bytes.size()));
+      return absl::OutOfRangeError(
+          absl::StrCat(path, " ends at byte ", offset + done, ", before ", offset + bytes.size()));
     }
     done += static_cast<size_t>(n);
   }
@@ -68,12 +68,16 @@ absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view 
   const std::string message =
       absl::StrCat("cannot ", action, " ", path, ": ", std::strerror(error));
   switch (error) {
-    case ENOENT: return absl::NotFoundError(message);
+    case ENOENT:
+      return absl::NotFoundError(message);
     case EACCES:
-    case EPERM: return absl::PermissionDeniedError(message);
+    case EPERM:
+      return absl::PermissionDeniedError(message);
     case ENOSPC:
-    case EDQUOT: return absl::ResourceExhaustedError(message);
-    default: return absl::UnavailableError(message);
+    case EDQUOT:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::UnavailableError(message);
   }
 }
 
@@ -96,8 +100,8 @@ absl::StatusOr<std::string> ReadFileRange(const std::string& path, uint64_t offs
   LH_ASSIGN_OR_RETURN(const int fd, OpenToRead(path, size));
   absl::Cleanup close = [fd] { ::close(fd); };
   if (offset > size || length > size - offset) {
-    return absl::OutOfRangeError(absl::StrCat(path, " has ", size, " bytes; bytes ", offset,
-                                              " to ", offset, "+", length, " are not there"));
+    return absl::OutOfRangeError(absl::StrCat(path, " has ", size, " bytes; bytes ", offset, " to ",
+                                              offset, "+", length, " are not there"));
   }
   std::string bytes(length, '\0');
   LH_RETURN_IF_ERROR(ReadExactly(fd, path, offset, bytes));
@@ -113,8 +117,7 @@ absl::StatusOr<uint64_t> FileSize(const std::string& path) {
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes) {
   static std::atomic<uint64_t> serial{0};
-  const std::string temporary =
-      absl::StrCat(path, ".tmp-", ::getpid(), "-", serial.fetch_add(1));
+  const std::string temporary = absl::StrCat(path, ".tmp-", ::getpid(), "-", serial.fetch_add(1));
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return ErrnoStatus(errno, "create", temporary);
   absl::Status status = WriteAll(fd, temporary, bytes);

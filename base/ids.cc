@@ -8,13 +8,20 @@ namespace longhaul {
 
 std::string FrameKindName(FrameKind kind) {
   switch (kind) {
-    case FrameKind::kActivation: return "activation";
-    case FrameKind::kGradient: return "gradient";
-    case FrameKind::kNorms: return "norms";
-    case FrameKind::kVerdict: return "verdict";
-    case FrameKind::kTiedGradient: return "tied-gradient";
-    case FrameKind::kTiedSum: return "tied-sum";
-    case FrameKind::kEvaluationActivation: return "evaluation-activation";
+    case FrameKind::kActivation:
+      return "activation";
+    case FrameKind::kGradient:
+      return "gradient";
+    case FrameKind::kNorms:
+      return "norms";
+    case FrameKind::kVerdict:
+      return "verdict";
+    case FrameKind::kTiedGradient:
+      return "tied-gradient";
+    case FrameKind::kTiedSum:
+      return "tied-sum";
+    case FrameKind::kEvaluationActivation:
+      return "evaluation-activation";
   }
   return absl::StrCat("kind-", static_cast<uint16_t>(kind));
 }
@@ -29,10 +36,9 @@ std::string ToString(const FrameKey& key) {
 absl::Status ValidateName(absl::string_view what, absl::string_view name) {
   constexpr size_t kLengthMax = 63;
   const auto refuse = [&](absl::string_view why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " '", absl::CHexEscape(name.substr(0, kLengthMax)), "' ", why,
-                     "; use 1 to ", kLengthMax,
-                     " letters, digits, '.', '_' or '-', beginning with a letter or digit"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " '", absl::CHexEscape(name.substr(0, kLengthMax)), "' ", why, "; use 1 to ",
+        kLengthMax, " letters, digits, '.', '_' or '-', beginning with a letter or digit"));
   };
   if (name.empty()) return refuse("is empty");
   if (name.size() > kLengthMax) return refuse(absl::StrCat("has ", name.size(), " characters"));

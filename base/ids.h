@@ -21,12 +21,12 @@ struct Epoch {
 
 // What a frame carries. The values are on the wire: append, never renumber.
 enum class FrameKind : uint16_t {
-  kActivation = 1,         // stage s -> s+1, one micro-batch
-  kGradient = 2,           // stage s -> s-1, one micro-batch
-  kNorms = 3,              // stage s -> s-1, once a step: fp64 sums of squares of stages >= s
-  kVerdict = 4,            // stage s -> s+1, once a step: total norm, apply or skip, directive
-  kTiedGradient = 5,       // last stage -> first, once a step: the head use's accumulator
-  kTiedSum = 6,            // first stage -> last, once a step: embedding + head
+  kActivation = 1,            // stage s -> s+1, one micro-batch
+  kGradient = 2,              // stage s -> s-1, one micro-batch
+  kNorms = 3,                 // stage s -> s-1, once a step: fp64 sums of squares of stages >= s
+  kVerdict = 4,               // stage s -> s+1, once a step: total norm, apply or skip, directive
+  kTiedGradient = 5,          // last stage -> first, once a step: the head use's accumulator
+  kTiedSum = 6,               // first stage -> last, once a step: embedding + head
   kEvaluationActivation = 7,  // stage s -> s+1, one micro-batch of the validation split
 };
 
@@ -44,8 +44,8 @@ struct FrameKey {
 
   template <typename H>
   friend H AbslHashValue(H h, const FrameKey& k) {
-    return H::combine(std::move(h), k.epoch.term, k.epoch.number, k.pipeline, k.step,
-                      k.micro_batch, k.stage, k.kind, k.index);
+    return H::combine(std::move(h), k.epoch.term, k.epoch.number, k.pipeline, k.step, k.micro_batch,
+                      k.stage, k.kind, k.index);
   }
 };
 

@@ -34,10 +34,14 @@ std::array<double, 2> PortableSinCosTurn(double u) {
   sine = (sine + 1.0) * r;
   cosine = cosine + 1.0;
   switch (quadrant & 3) {
-    case 0: return {sine, cosine};
-    case 1: return {cosine, -sine};
-    case 2: return {-sine, -cosine};
-    default: return {-cosine, sine};
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, -sine};
+    case 2:
+      return {-sine, -cosine};
+    default:
+      return {-cosine, sine};
   }
 }
 
@@ -67,9 +71,9 @@ std::array<uint32_t, 4> RandomBits(uint64_t seed, RandomStream stream, uint32_t 
   // Two rounds of keying: the first folds seed, stream and a into a key, the second counts.
   const auto key = Philox4x32({static_cast<uint32_t>(stream), a, b, 0},
                               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
-  return Philox4x32({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), key[2],
-                     key[3]},
-                    {key[0], key[1]});
+  return Philox4x32(
+      {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), key[2], key[3]},
+      {key[0], key[1]});
 }
 
 uint64_t RandomBelow(uint64_t bound, uint64_t bits) {

@@ -28,8 +28,8 @@ void Sha256::Update(absl::string_view bytes) {
 
 std::string Sha256::FinishHex() {
   char digest[32];
-  LH_CHECK(EVP_DigestFinal_ex(state_->context, reinterpret_cast<unsigned char*>(digest),
-                              nullptr) == 1);
+  LH_CHECK(EVP_DigestFinal_ex(state_->context, reinterpret_cast<unsigned char*>(digest), nullptr) ==
+           1);
   return absl::BytesToHexString(absl::string_view(digest, sizeof(digest)));
 }
 

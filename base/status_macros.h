@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 
 // Returns the status from the enclosing function unless it is OK.
-#define LH_RETURN_IF_ERROR(expression)                         \
-  do {                                                         \
+#define LH_RETURN_IF_ERROR(expression)                            \
+  do {                                                            \
     if (absl::Status lh_status = (expression); !lh_status.ok()) { \
-      return lh_status;                                        \
-    }                                                          \
+      return lh_status;                                           \
+    }                                                             \
   } while (false)
 
 #define LH_STATUS_CONCAT_INNER(a, b) a##b

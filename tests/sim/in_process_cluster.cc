@@ -1,6 +1,8 @@
 #include "tests/sim/in_process_cluster.h"
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -55,7 +57,7 @@ class InProcessCluster::Remote : public worker::RemoteStore {
   }
   absl::Status StoreShard(const std::string& sha256, absl::string_view bytes, absl::Time) override {
     if (away_) return Away();
-    return cluster_.shards_.PutShard(sha256, bytes);
+    return cluster_.checkpoints_.StoreShard(sha256, bytes);
   }
   void Cancel() override { away_ = true; }
 
@@ -190,6 +192,7 @@ InProcessCluster::InProcessCluster(std::string folder)
     : folder_(std::move(folder)),
       datasets_(absl::StrCat(folder_, "/data")),
       shards_(absl::StrCat(folder_, "/checkpoints")),
+      checkpoints_(shards_, clock_, 3, [](bool, const std::string&) {}),
       sink_(std::make_unique<Sink>()) {
   std::filesystem::remove_all(folder_);
   LH_CHECK(MakeDirectories(folder_).ok());
@@ -217,8 +220,6 @@ coordinator::CoordinatorHost& InProcessCluster::host() {
 void InProcessCluster::StartCoordinator() {
   journal_ = coordinator::OpenSqliteJournal(absl::StrCat(folder_, "/journal.db")).value();
   metrics_ = coordinator::OpenSqliteMetrics(absl::StrCat(folder_, "/metrics.db")).value();
-  checkpoints_ = std::make_unique<coordinator::StoredCheckpoints>(shards_, clock_, 3,
-                                                                  [](bool, const std::string&) {});
   coordinator::CoordinatorHostOptions options;
   options.core.token_secret = "secret";
   coordinator::CoordinatorHostDependencies dependencies;
@@ -226,7 +227,7 @@ void InProcessCluster::StartCoordinator() {
   dependencies.sink = sink_.get();
   dependencies.journal = journal_.get();
   dependencies.metrics = metrics_.get();
-  dependencies.checkpoints = checkpoints_.get();
+  dependencies.checkpoints = &checkpoints_;
   dependencies.planner = coordinator::MakePlan;
   dependencies.log = [](bool, const std::string&) {};
   host_ = coordinator::CoordinatorHost::Create(options, std::move(dependencies)).value();
@@ -256,6 +257,8 @@ void InProcessCluster::StartWorker(const std::string& name, const std::string& s
   options.facts.bytes_per_second = 1e10;
   options.folder = absl::StrCat(folder_, "/", name);
   options.threads = threads;
+  options.wait_max = absl::Hours(1);  // what is slow is the machine that runs the test
+  options.transfer_max = absl::Hours(1);
   auto worker = std::make_unique<Worker>(*this, std::move(options));
   sink_->Add(worker.get());
   if (host_ != nullptr) worker->Connect(*host_);
@@ -303,7 +306,13 @@ void InProcessCluster::Advance() {
     if (worker->connected()) worker->Send(worker::Heartbeat());
   }
   clock_.Advance(absl::Milliseconds(10));
-  std::this_thread::yield();
+  // The cluster computes in real time: let some of it pass, or simulated time outruns the work. No
+  // outcome depends on how much.
+  std::mutex mutex;
+  std::condition_variable never;
+  std::unique_lock<std::mutex> lock(mutex);
+  RealClock().WaitUntil(lock, never, RealClock().Now() + absl::Milliseconds(1),
+                        [] { return false; });
 }
 
 void InProcessCluster::WaitFor(const std::string& what, const std::function<bool()>& condition) {
@@ -316,7 +325,13 @@ void InProcessCluster::WaitFor(const std::string& what, const std::function<bool
 
 void InProcessCluster::WaitForState(const std::string& run, coordinator::RunState state) {
   const std::string what = absl::StrCat("run ", run, " is ", coordinator::RunStateName(state));
-  WaitFor(what, [&] { return Run(run).state == state; });
+  WaitFor(what, [&] {
+    const coordinator::RunRecord record = Run(run);
+    const bool interrupted = record.state == coordinator::RunState::kInterrupted ||
+                             record.state == coordinator::RunState::kFailed;
+    if (interrupted && record.state != state) ADD_FAILURE() << what << ": " << record.reason;
+    return record.state == state || interrupted;
+  });
 }
 
 void InProcessCluster::WaitForStep(const std::string& run, int64_t step) {
@@ -365,7 +380,7 @@ run::RunSpec InProcessCluster::Spec(const std::string& name) const {
   spec.data.validation_fraction = 0.1;
   spec.data.id = index_.Id();
   spec.data.tokens = static_cast<int64_t>(index_.bytes);
-  spec.train.steps = 12;
+  spec.train.steps = 30;
   spec.train.global_batch = 8;
   spec.train.micro_batch = 2;
   spec.train.seed = 3;

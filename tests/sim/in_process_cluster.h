@@ -79,6 +79,7 @@ class InProcessCluster {
   worker::InProcessNetwork network_{clock_};
   data::DatasetStore datasets_;
   checkpoint::ShardStore shards_;
+  coordinator::StoredCheckpoints checkpoints_;
   data::DatasetIndex index_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;
   std::map<std::string, uint64_t> incarnations_;
@@ -86,7 +87,6 @@ class InProcessCluster {
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<coordinator::Journal> journal_;
   std::unique_ptr<coordinator::MetricsStore> metrics_;
-  std::unique_ptr<coordinator::StoredCheckpoints> checkpoints_;
   std::unique_ptr<coordinator::CoordinatorHost> host_;
 };
 

@@ -81,7 +81,6 @@ TEST_F(RecoveryTest, WorkerDiesAndTheRunResumesFromItsCheckpoint) {
   const ModelState reference = Reference(4);
   run::RunSpec spec = cluster_.Spec("killed");
   spec.stages = 4;
-  spec.train.steps = 12;
   spec.checkpoint_every = 2;
   cluster_.StartRun(spec);
   cluster_.WaitFor("a checkpoint", [&] { return cluster_.Run("killed").checkpoint.has_value(); });

@@ -58,11 +58,7 @@ void ShardKeeper::Loop() {
       callback_(old, absl::AbortedError("a newer checkpoint was due before it was stored"));
     }
     absl::Status status = Store(*task);
-    absl::Status said;
-    while (!status.ok() && Worthwhile(*task, status)) {
-      if (task->last && status != said) callback_(*task, said = status);
-      status = Store(*task);
-    }
+    while (!status.ok() && Worthwhile(*task, status)) status = Store(*task);
     callback_(*task, status);
   }
 }
@@ -76,7 +72,7 @@ absl::Status ShardKeeper::Store(ShardTask& task) {
 
 bool ShardKeeper::Worthwhile(const ShardTask& task, const absl::Status& status) {
   const bool temporary = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-  if (!temporary && !task.last) return false;
+  if (!temporary) return false;
   std::unique_lock<std::mutex> lock(mutex_);
   const auto overtaken = [&] { return stopping_ || (!task.last && waiting_.has_value()); };
   clock_.WaitUntil(lock, changed_, clock_.Now() + kRetryAfter, overtaken);

@@ -21,8 +21,8 @@ namespace longhaul::worker {
 struct ShardTask {
   int64_t step = 0;
   checkpoint::EncodedShard shard;
-  // The run ends with this one: it is tried until it is stored or the keeper is destroyed. Others
-  // give up when a newer one waits, or when storage refuses them (a full disk).
+  // The run ends with this one: it is tried for as long as the coordinator is only away. Others
+  // give up when a newer one waits.
   bool last = false;
   // How storing on this node went. A shard that only the coordinator has counts as stored.
   absl::Status local;
@@ -31,9 +31,8 @@ struct ShardTask {
 // One thread. At most two shards are held: one being stored and the newest waiting.
 class ShardKeeper {
  public:
-  // Called on the keeper's thread, in the order of steps. OK: the coordinator has the shard.
-  // Another status: not stored; for the run's last shard this is said at each new reason and trying
-  // goes on.
+  // Called on the keeper's thread, once for each shard, in the order of steps. OK: the coordinator
+  // has it. Another status: it refused the shard (a full disk, say), or a newer one was due.
   using Callback = absl::AnyInvocable<void(const ShardTask&, const absl::Status&)>;
 
   ShardKeeper(checkpoint::ShardStore& local, RemoteStore& remote, Clock& clock,

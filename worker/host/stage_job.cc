@@ -287,20 +287,17 @@ void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
     Log(LogLevel::kWarning, absl::StrCat("checkpoint of step ", task.step,
                                          " is not kept on this node: ", task.local.message()));
   }
-  if (!status.ok()) {
+  const Epoch& epoch = assignment_.epoch;
+  const std::string& run = assignment_.run;
+  const int stage = assignment_.stage;
+  if (status.ok()) {
+    outbox_.Add(epoch, run, ShardStored{run, epoch, stage, task.step, task.shard.shard});
+  } else {
     Log(LogLevel::kWarning,
         absl::StrCat("checkpoint of step ", task.step, " not stored: ", status.message()));
-    outbox_.Add(
-        assignment_.epoch, assignment_.run,
-        ShardFailed{assignment_.run, assignment_.epoch, assignment_.stage, task.step, status});
-    return;
+    outbox_.Add(epoch, run, ShardFailed{run, epoch, stage, task.step, status});
   }
-  outbox_.Add(assignment_.epoch, assignment_.run,
-              ShardStored{assignment_.run, assignment_.epoch, assignment_.stage, task.step,
-                          task.shard.shard});
-  if (!task.last) return;
-  outbox_.Add(assignment_.epoch, assignment_.run,
-              Ended{assignment_.run, assignment_.epoch, assignment_.stage, task.step});
+  if (task.last) outbox_.Add(epoch, run, Ended{run, epoch, stage, task.step});
 }
 
 absl::Status StageJob::CheckCancelled() {
