@@ -13,9 +13,11 @@
 
 namespace longhaul::cli {
 
+// One object of `run show --output json`, and of `run watch`.
 nlohmann::ordered_json RunToJson(const v1::RunSummary& run);
 nlohmann::ordered_json StepToJson(const std::string& run, const v1::WatchedStep& step);
 
+// For people: one line a run; everything of one run.
 void PrintRunTable(const v1::ListRunsResponse& runs);
 void PrintRun(const v1::RunSummary& run);
 

@@ -38,6 +38,7 @@ struct OpCall {
 
 template <typename T>
 absl::Status ForwardOp(Backend& backend, const OpCall<T>& call);
+// Adds to the parameters' accumulators, writes the inputs' gradients.
 template <typename T>
 absl::Status BackwardOp(Backend& backend, const OpCall<T>& call);
 

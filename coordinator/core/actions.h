@@ -78,11 +78,13 @@ struct ReleaseStage {
 
 // --- work whose answer comes back as an event ---
 
+// Ask the planner; answered by PlanMade.
 struct RequestPlan {
   std::string run;
   Epoch epoch;
   PlanRequest request;
 };
+// Commit a checkpoint whose shards are all stored; answered by ManifestCommitted.
 struct CommitManifest {
   checkpoint::Manifest manifest;
 };

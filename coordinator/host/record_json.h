@@ -11,6 +11,7 @@
 namespace longhaul::coordinator {
 
 std::string NodeToJson(const NodeRecord& record);
+// Durable fields only.
 std::string RunToJson(const RunRecord& record);
 
 // InvalidArgument names the key. What is not durable has its default.

@@ -29,7 +29,7 @@ def free_port():
 
 
 def make_text(path, size, seed=1):
-    """English-like text from a small vocabulary: learnable, deterministic, of exactly `size` bytes."""
+    """English-like text from a small vocabulary: deterministic, of exactly `size` bytes."""
     words = ("the a river ran over stone and light fell on every house while people walked home "
              "before night came with rain that nobody had seen for many long years").split()
     generator = random.Random(seed)
@@ -52,14 +52,32 @@ def run_file(name, **options):
     assert not unknown, unknown
     o.update(options)
     return f"""name: {name}
-model: {{family: gpt2, layers: {o['layers']}, hidden: {o['hidden']}, heads: {o['heads']}, context: {o['context']}, vocab: {o['vocab']}, tied: {o['tied']}}}
-data: {{train: {o['train']}, tokenizer: {o['tokenizer']}, validation_fraction: {o['validation_fraction']}}}
+model:
+  family: gpt2
+  layers: {o['layers']}
+  hidden: {o['hidden']}
+  heads: {o['heads']}
+  context: {o['context']}
+  vocab: {o['vocab']}
+  tied: {o['tied']}
+data:
+  train: {o['train']}
+  tokenizer: {o['tokenizer']}
+  validation_fraction: {o['validation_fraction']}
 train:
   steps: {o['steps']}
   global_batch: {o['global_batch']}
   micro_batch: {o['micro_batch']}
-  optimizer: {{name: adamw, learning_rate: {o['learning_rate']}, betas: [0.9, {o['beta2']}], weight_decay: {o['weight_decay']}, grad_clip: {o['grad_clip']}}}
-  schedule: {{warmup_steps: {o['warmup_steps']}, decay: cosine, min_learning_rate: {o['min_learning_rate']}}}
+  optimizer:
+    name: adamw
+    learning_rate: {o['learning_rate']}
+    betas: [0.9, {o['beta2']}]
+    weight_decay: {o['weight_decay']}
+    grad_clip: {o['grad_clip']}
+  schedule:
+    warmup_steps: {o['warmup_steps']}
+    decay: cosine
+    min_learning_rate: {o['min_learning_rate']}
   seed: {o['seed']}
   evaluate_every: {o['evaluate_every']}
 pipeline: {{stages: {o['stages']}, schedule: {o['schedule']}}}

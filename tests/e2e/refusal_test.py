@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What must be refused: bad files, bad requests, bad circumstances. Every refusal has the right exit
-code, says what is wrong and where, and leaves nothing half-made.
+"""What must be refused: bad files, bad requests, bad circumstances. Every refusal has the right
+exit code, says what is wrong and where, and leaves nothing half-made.
 """
 
 import os
@@ -45,7 +45,7 @@ def bad_run_files(check):
             raise Failure(f"the sample has no '{old}'")
         return good.replace(old, new)
 
-    check.file_refused("misspelt key", [r"bad\.yaml:7", "micro_bach", "micro_batch"],
+    check.file_refused("misspelt key", [r"bad\.yaml:17", "micro_bach", "micro_batch"],
                        changed("micro_batch:", "micro_bach:"))
     check.file_refused("unknown section", ["bad.yaml", "exchang", "exchange"],
                        changed("exchange:", "exchang:"))

@@ -36,7 +36,7 @@ def clipping_steps(lines, clip):
 
 
 def partitions(cluster, tied, quick):
-    """1 to 4 stages, both schedules, both lossless codecs, on workers of different thread counts."""
+    """1 to 4 stages, both schedules and lossless codecs, on workers of different threads."""
     name = "tied" if tied == "true" else "untied"
     same = Comparison(name)
     for stages in (1, 2, 3, 4):

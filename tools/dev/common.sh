@@ -54,5 +54,6 @@ configure() {
 compile() {
   local dir=$1
   shift
-  ninja -C "$dir" "$@" >"$dir/build.log" 2>&1 || { tail -60 "$dir/build.log" >&2; die "building $dir failed"; }
+  ninja -C "$dir" "$@" >"$dir/build.log" 2>&1 ||
+    { tail -60 "$dir/build.log" >&2; die "building $dir failed"; }
 }

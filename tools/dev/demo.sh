@@ -51,7 +51,8 @@ train:
   steps: ${LONGHAUL_DEMO_STEPS:-300}
   global_batch: 16
   micro_batch: 2
-  optimizer: {name: adamw, learning_rate: 2.0e-3, betas: [0.9, 0.95], weight_decay: 0.1, grad_clip: 1.0}
+  optimizer:
+    {name: adamw, learning_rate: 2.0e-3, betas: [0.9, 0.95], weight_decay: 0.1, grad_clip: 1.0}
   schedule: {warmup_steps: 30, decay: cosine, min_learning_rate: 2.0e-4}
   seed: 1
 pipeline: {stages: 4, schedule: 1f1b}

@@ -40,8 +40,9 @@ command_lint() {
   tools/lint_test
 }
 
-# ThreadSanitizer needs every library instrumented that synchronises threads; the distribution's gRPC
-# and Abseil are not. So that build leaves RPC out and runs what works over the in-process transport.
+# ThreadSanitizer needs every library instrumented that synchronises threads; the distribution's
+# gRPC and Abseil are not. So that build leaves RPC out and runs what works over the in-process
+# transport.
 command_sanitize() {
   command_setup
   local which=${1:-all}

@@ -101,10 +101,12 @@ struct Accepted {
   absl::Duration lease;
   absl::Duration heartbeat_every;
 };
+// Not a member; the stream ends. `retry`: it may be different later.
 struct Refused {
   absl::Status reason;
   bool retry = true;
 };
+// One stage of the plan, as every other stage sees it.
 struct StagePeer {
   std::string node;
   std::string data_address;
