@@ -209,6 +209,20 @@ TEST_F(AdminTest, WatchShowsEveryStepOnceAndTheEndLast) {
   EXPECT_EQ(last_state, "done");
 }
 
+TEST_F(AdminTest, WatchCanAskForTheEndAlone) {
+  host_.Set(coordinator::RunState::kStopped, 50);
+  v1::WatchRunRequest request;
+  request.set_run("first");
+  request.set_after_step(UINT64_MAX);
+  const auto context = Context();
+  const auto reader = stub_->WatchRun(context.get(), request);
+  v1::WatchRunResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.summary().state(), "stopped");
+  EXPECT_FALSE(reader->Read(&response));
+  EXPECT_TRUE(reader->Finish().ok());
+}
+
 TEST_F(AdminTest, AWatcherThatLeavesFreesItsThread) {
   v1::WatchRunRequest request;
   request.set_run("first");

@@ -31,6 +31,7 @@ TEST(Status, CodesSurviveTheWire) {
     EXPECT_EQ(back.code(), status.code());
     EXPECT_EQ(back.message(), "peer: why");
   }
+  EXPECT_EQ(FromGrpc(ToGrpc(absl::InternalError("why")), "").message(), "why");
   EXPECT_TRUE(FromGrpc(ToGrpc(absl::OkStatus()), "peer").ok());
   for (const int32_t code : {-1, 0, 17, 1000}) {
     EXPECT_EQ(ErrorCodeFromWire(code), absl::StatusCode::kUnknown);
