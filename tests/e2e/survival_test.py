@@ -3,7 +3,9 @@
 signalled daemons. Each case is one function; without arguments all run.
 """
 
+import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -196,8 +198,58 @@ def corrupt_shards():
             raise Failure("a damaged checkpoint was exported")
 
 
+class SmallDisk:
+    """A file system of a few megabytes at `folder`; needs root."""
+
+    def __init__(self, folder, size):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
+
+    def fill(self):
+        with open(self.folder / "ballast", "wb", buffering=0) as ballast:
+            try:
+                while True:
+                    ballast.write(bytes(4096))
+            except OSError:
+                pass
+
+    def free(self):
+        (self.folder / "ballast").unlink()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.folder], check=True)
+
+
+def full_disk():
+    """The coordinator's disk fills up: the run goes on and says so; the older checkpoint stays good;
+    once there is room again checkpoints succeed, and no step is missing."""
+    if os.geteuid() != 0:
+        print("  skipped: mounting a small disk needs root", flush=True)
+        return
+    with Cluster() as cluster, SmallDisk(cluster.folder / "coordinator", "64m") as disk:
+        cluster.start(2)
+        cluster.start_run("d", steps=3000, stages=2, every=10)
+        first = wait_for("a checkpoint", lambda: cluster.show("d")["checkpoint_step"])
+        disk.fill()
+        wait_for("the trouble is shown", lambda: "space" in cluster.show("d")["reason"], 60)
+        shown = cluster.show("d")
+        print(f"  {shown['reason']}", flush=True)
+        if shown["state"] != "running" or shown["checkpoint_step"] < first:
+            raise Failure(f"the run should go on with its checkpoint: {shown}")
+        stuck = shown["checkpoint_step"]
+        disk.free()
+        wait_for("a newer checkpoint", lambda: cluster.show("d")["checkpoint_step"] > stuck)
+        cluster.ok("run", "stop", "d", "--wait")
+        check_steps(cluster.json_lines("run", "watch", "d"), cluster.show("d")["step"])
+        cluster.digest("d")
+
+
 CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordinator,
-         drained_node, signalled_worker, corrupt_shards]
+         drained_node, signalled_worker, corrupt_shards, full_disk]
 
 
 def main():

@@ -13,9 +13,10 @@ constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 
 }  // namespace
 
-ShardKeeper::ShardKeeper(checkpoint::ShardStore& local, RemoteStore& remote, Clock& clock,
+ShardKeeper::ShardKeeper(std::string run, KeptShards local, RemoteStore& remote, Clock& clock,
                          absl::Duration transfer_max, Callback callback)
-    : local_(local),
+    : run_(std::move(run)),
+      local_(std::move(local)),
       remote_(remote),
       clock_(clock),
       transfer_max_(transfer_max),
@@ -65,7 +66,7 @@ void ShardKeeper::Loop() {
 
 absl::Status ShardKeeper::Store(ShardTask& task) {
   const std::string& sha256 = task.shard.shard.sha256;
-  task.local = local_.PutShard(sha256, task.shard.bytes);
+  task.local = local_.Put(run_, task.step, sha256, task.shard.bytes);
   return Annotate(remote_.StoreShard(sha256, task.shard.bytes, clock_.Now() + transfer_max_),
                   "at the coordinator");
 }

@@ -12,7 +12,7 @@
 #include "absl/functional/any_invocable.h"
 #include "base/clock.h"
 #include "checkpoint/shard.h"
-#include "checkpoint/shard_store.h"
+#include "worker/host/kept_shards.h"
 #include "worker/host/remote.h"
 
 namespace longhaul::worker {
@@ -35,7 +35,7 @@ class ShardKeeper {
   // has it. Another status: it refused the shard (a full disk, say), or a newer one was due.
   using Callback = absl::AnyInvocable<void(const ShardTask&, const absl::Status&)>;
 
-  ShardKeeper(checkpoint::ShardStore& local, RemoteStore& remote, Clock& clock,
+  ShardKeeper(std::string run, KeptShards local, RemoteStore& remote, Clock& clock,
               absl::Duration transfer_max, Callback callback);
   ~ShardKeeper();
 
@@ -49,7 +49,8 @@ class ShardKeeper {
   // Whether to try again after `status`.
   bool Worthwhile(const ShardTask& task, const absl::Status& status);
 
-  checkpoint::ShardStore& local_;
+  const std::string run_;
+  KeptShards local_;
   RemoteStore& remote_;
   Clock& clock_;
   const absl::Duration transfer_max_;

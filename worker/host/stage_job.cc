@@ -204,7 +204,8 @@ absl::Status StageJob::Train() {
     dependencies_.router->Unregister(assignment_.run, assignment_.epoch);
   };
   keeper_ = std::make_unique<ShardKeeper>(
-      local_shards_, *dependencies_.remote, *dependencies_.clock, options_.transfer_max,
+      assignment_.run, KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_),
+      *dependencies_.remote, *dependencies_.clock, options_.transfer_max,
       [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
   LH_RETURN_IF_ERROR(AwaitStart());
   SetPhase("training");

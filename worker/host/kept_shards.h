@@ -1,0 +1,47 @@
+// Which shards this node keeps: the newest few of every run, so that its disk is bounded.
+//   DIR/kept/<run>.json   the run's steps and shards, ascending
+#ifndef LONGHAUL_WORKER_HOST_KEPT_SHARDS_H_
+#define LONGHAUL_WORKER_HOST_KEPT_SHARDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "checkpoint/shard_store.h"
+
+namespace longhaul::worker {
+
+// One thread at a time; one process owns the folder.
+class KeptShards {
+ public:
+  // More than the coordinator keeps, since a commit comes after the next shard is written.
+  static constexpr size_t kStepsKept = 4;
+
+  // `store` is the node's shards in the same folder and must outlive this.
+  KeptShards(std::string folder, checkpoint::ShardStore& store)
+      : folder_(std::move(folder)), store_(store) {}
+
+  // Stores a shard and removes what no run keeps any more. A later attempt at a step (after a
+  // recovery) replaces the earlier one. Errors as ShardStore::PutShard; what cannot be removed
+  // stays.
+  absl::Status Put(const std::string& run, int64_t step, const std::string& sha256,
+                   absl::string_view bytes);
+
+ private:
+  struct Entry {
+    int64_t step = 0;
+    std::string sha256;
+  };
+  std::string PathOf(const std::string& run) const;
+  absl::StatusOr<std::vector<Entry>> Read(const std::string& run) const;
+  absl::Status Write(const std::string& run, const std::vector<Entry>& entries) const;
+  absl::StatusOr<std::vector<std::string>> AllKept() const;
+
+  const std::string folder_;
+  checkpoint::ShardStore& store_;
+};
+
+}  // namespace longhaul::worker
+
+#endif  // LONGHAUL_WORKER_HOST_KEPT_SHARDS_H_
