@@ -11,8 +11,14 @@ ReplyWriter::~ReplyWriter() { Stop(); }
 
 void ReplyWriter::Post(StreamReply reply) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (ended_) return;
-  replies_.push_back(std::move(reply));
+  if (stopping_ || ended_) return;
+  if (replies_.size() < kRepliesMax) {
+    replies_.push_back(std::move(reply));
+  } else {
+    replies_.clear();
+    stopping_ = true;
+    stream_.Cancel();
+  }
   changed_.notify_all();
 }
 

@@ -9,17 +9,23 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "worker/comm/link_context.h"
 #include "worker/comm/transport.h"
 
 namespace longhaul::worker {
 
-// Owns one thread. `stream` outlives it. The queue is bounded by what may be told on one stream:
-// the welcome and kSequencesAheadMax consumptions that the peer has not heard of.
+// Owns one thread. `stream` outlives it.
 class ReplyWriter {
  public:
+  // Replies that may wait: a welcome with all the consumptions that can follow it, and as many
+  // again. A peer that is further behind does not read; its stream ends, and the welcome of its
+  // next one tells everything.
+  static constexpr size_t kRepliesMax = 2 * kSequencesAheadMax;
+
   ReplyWriter(ServerStream& stream, Clock& clock);
   ~ReplyWriter();
 
+  // Never blocks. Cancels the stream if kRepliesMax wait already.
   void Post(StreamReply reply);
 
   // Ends the thread: after the replies posted so far, or, if the peer does not take them within a

@@ -15,14 +15,14 @@ SendQueue::SendQueue(const LinkContext& context)
       clock_(context.clock),
       counters_(context.counters),
       phases_(context.link.connections, Phase::kBroken),
-      was_welcomed_(context.link.connections, false) {}
+      was_welcomed_(context.link.connections, false),
+      oldest_when_dialled_(context.link.connections, 0) {}
 
 absl::Status SendQueue::Reserve(FrameKind kind, absl::Time deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto room = [&] {
-    const uint64_t oldest = unconsumed_.empty() ? next_sequence_ : unconsumed_.begin()->first;
     return taken_[kind] < window_ &&
-           next_sequence_ + static_cast<uint64_t>(reserved_) < oldest + kSequencesAheadMax;
+           next_sequence_ + static_cast<uint64_t>(reserved_) < OldestLocked() + kSequencesAheadMax;
   };
   const bool ready =
       clock_.WaitUntil(lock, changed_, deadline, [&] { return !cancelled_.ok() || room(); });
@@ -75,11 +75,11 @@ std::string SendQueue::DescribeUnconsumed() const {
 void SendQueue::Dialling(int connection) {
   std::lock_guard<std::mutex> lock(mutex_);
   phases_[connection] = Phase::kDialling;
+  oldest_when_dialled_[connection] = OldestLocked();
 }
 
 absl::Status SendQueue::Welcomed(int connection, const StreamWelcome& welcome) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const uint64_t oldest = unconsumed_.empty() ? next_sequence_ : unconsumed_.begin()->first;
   if (welcome.next_sequence > next_sequence_ || welcome.consumed_before > welcome.next_sequence) {
     return absl::FailedPreconditionError(
         absl::StrCat("it says that it has the first ", welcome.next_sequence,
@@ -87,6 +87,9 @@ absl::Status SendQueue::Welcomed(int connection, const StreamWelcome& welcome) {
                      " were sent: it has talked to another sender of this epoch; a new epoch is "
                      "needed"));
   }
+  // Not what is consumed by now: another connection may have told of it after this welcome was
+  // made.
+  const uint64_t oldest = oldest_when_dialled_[connection];
   if (welcome.next_sequence < oldest) {
     return absl::FailedPreconditionError(absl::StrCat(
         "it says that it has only the first ", welcome.next_sequence, " frames, but ", oldest,
@@ -112,6 +115,10 @@ absl::Status SendQueue::Consumed(uint64_t sequence) {
   }
   ReleaseLocked(sequence);
   return absl::OkStatus();
+}
+
+uint64_t SendQueue::OldestLocked() const {
+  return unconsumed_.empty() ? next_sequence_ : unconsumed_.begin()->first;
 }
 
 void SendQueue::ReleaseLocked(uint64_t sequence) {

@@ -70,6 +70,8 @@ class SendQueue {
   };
   using ChunkId = std::pair<uint64_t, uint64_t>;  // sequence, chunk within the frame
 
+  // The first sequence number that the peer has not said to have consumed.
+  uint64_t OldestLocked() const;
   void ReleaseLocked(uint64_t sequence);
 
   const int window_;
@@ -87,6 +89,7 @@ class SendQueue {
   uint64_t next_sequence_ = 0;
   std::vector<Phase> phases_;
   std::vector<bool> was_welcomed_;
+  std::vector<uint64_t> oldest_when_dialled_;  // by connection
   std::vector<std::string> spare_;
 };
 
