@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import Cluster, Failure, free_port, run_file  # noqa: E402
+from harness import Cluster, Failure, free_port, run_file, wait_for  # noqa: E402
 
 DONE, FAILED, BAD_INPUT, UNREACHABLE = 0, 1, 2, 3
 
@@ -174,11 +174,24 @@ def bad_daemons(cluster):
                    f"folder: {folder}/w1\ncluster_token_file: {token}\n", ["w1"])
 
 
+def two_workers_with_one_name(cluster):
+    """The second is refused and says so; the first stays."""
+    cluster._spawn("worker", "twin",
+                   f"name: w1\nsite: a\ncoordinator: 127.0.0.1:{cluster.port}\n"
+                   f"folder: {cluster.folder}/twin\ncluster_token_file: {cluster.token}\n")
+    log = cluster.folder / "twin.log"
+    wait_for("the twin is refused", lambda: "NOT PART OF THE CLUSTER" in log.read_text())
+    print(f"  one name twice: {log.read_text().strip().splitlines()[-1][:200]}", flush=True)
+    if "w1" not in log.read_text():
+        raise Failure("the refusal does not name the worker")
+    cluster.kill("twin")
+    cluster.wait_for_nodes(2)
+
+
 def no_workers():
     with Cluster() as cluster:
         cluster.start_coordinator()
-        while cluster.command("node", "ls").returncode != 0:
-            pass
+        wait_for("the coordinator answers", lambda: cluster.command("node", "ls").returncode == 0)
         check = Checker(cluster)
         check.refused("no workers", FAILED, ["worker"], "run", "start", cluster.write_run("lonely"))
         if cluster.json_lines("run", "ls"):
@@ -194,6 +207,7 @@ def main():
             part(check)
         print("bad_daemons", flush=True)
         bad_daemons(cluster)
+        two_workers_with_one_name(cluster)
         # After all that the cluster still trains.
         cluster.train("fine", steps=3)
     print("no_workers", flush=True)

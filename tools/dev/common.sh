@@ -9,10 +9,10 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libabsl-dev libssl-dev libzstd-dev libxxhash-dev libopenblas-dev
   libsqlite3-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev
-  prometheus-cpp-dev libsystemd-dev libgtest-dev libgmock-dev openssl
+  prometheus-cpp-dev libsystemd-dev libgtest-dev libgmock-dev openssl python3 systemd
 )
 # Only for ./dev lint and ./dev fuzz.
-lint_packages=(clang-format git python3)
+lint_packages=(clang-format git)
 fuzz_packages=(clang libclang-rt-14-dev)
 # English text for the demo: the King James Bible, about 4 MB.
 demo_packages=(bible-kjv bible-kjv-text)

@@ -24,7 +24,10 @@ following=''
 finish() {
   local code=$?
   trap - EXIT INT TERM
-  [ -n "$following" ] && kill "$following" 2>/dev/null
+  if [ -n "$following" ]; then
+    kill "$following" 2>/dev/null || true
+    wait "$following" 2>/dev/null || true
+  fi
   [ -e "$cluster/cluster.json" ] && "$longhaul" down --dir "$cluster" --patience 3 || true
   rm -rf "$folder"
   exit "$code"
