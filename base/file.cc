@@ -75,9 +75,21 @@ absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view 
       return absl::PermissionDeniedError(message);
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
       return absl::ResourceExhaustedError(message);
-    default:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+    case EISDIR:
+    case ELOOP:
+    case EINVAL:
+      return absl::InvalidArgumentError(message);
+    case EAGAIN:
+    case EINTR:
+    case ETIMEDOUT:
+    case ECONNREFUSED:
       return absl::UnavailableError(message);
+    default:
+      return absl::InternalError(message);
   }
 }
 

@@ -11,8 +11,9 @@
 
 namespace longhaul {
 
-// Every error names the path and the operating system's reason. NotFound, PermissionDenied and
-// ResourceExhausted (disk full, quota) keep their own code.
+// Every error names the path and the operating system's reason. NotFound, PermissionDenied,
+// ResourceExhausted (disk full, quota, file too long) and InvalidArgument (not a path that can
+// work) have their own code; Unavailable is only what passes by itself; all else is Internal.
 absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view path);
 
 // The whole file; InvalidArgument if it is longer than `size_max` or not a regular file.

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 
@@ -39,6 +40,30 @@ TEST_F(FileTest, RefusalsNameThePath) {
   EXPECT_EQ(ReadFile(folder_, 10).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(ReadFile(folder_ + "/b", 10).status().message().find(folder_ + "/b"),
             absl::string_view::npos);
+}
+
+TEST_F(FileTest, OnlyWhatPassesByItselfIsUnavailable) {
+  const auto code = [](int error) { return ErrnoStatus(error, "open", "x").code(); };
+  for (const int error : {EAGAIN, EINTR, ETIMEDOUT, ECONNREFUSED}) {
+    EXPECT_EQ(code(error), absl::StatusCode::kUnavailable) << error;
+  }
+  for (const int error : {ENOTDIR, ENAMETOOLONG, EISDIR, ELOOP, EINVAL}) {
+    EXPECT_EQ(code(error), absl::StatusCode::kInvalidArgument) << error;
+  }
+  for (const int error : {ENOSPC, EDQUOT, EFBIG}) {
+    EXPECT_EQ(code(error), absl::StatusCode::kResourceExhausted) << error;
+  }
+  for (const int error : {EIO, EROFS, ENOMEM, EMFILE}) {
+    EXPECT_EQ(code(error), absl::StatusCode::kInternal) << error;
+  }
+  EXPECT_EQ(code(ENOENT), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code(EACCES), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(FileTest, AFileIsNoFolder) {
+  const std::string path = folder_ + "/a";
+  ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
+  EXPECT_EQ(ReadFile(path + "/b", 10).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(FileTest, FailedWriteKeepsTheOldFileAndLeavesNothingElse) {
