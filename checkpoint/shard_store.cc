@@ -109,6 +109,24 @@ bool ShardStore::HasShard(absl::string_view sha256) const {
   return IsSha256Hex(sha256) && FileSize(ShardPath(sha256)).ok();
 }
 
+absl::StatusOr<uint64_t> ShardStore::ShardBytes(absl::string_view sha256) const {
+  if (!IsSha256Hex(sha256)) {
+    return absl::InvalidArgumentError("a shard's name is 64 hexadecimal digits");
+  }
+  return FileSize(ShardPath(sha256));
+}
+
+absl::StatusOr<std::vector<std::string>> ShardStore::UnnamedShards() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> damaged;
+  LH_ASSIGN_OR_RETURN(const absl::flat_hash_set<std::string> named, NamedShards(&damaged));
+  LH_ASSIGN_OR_RETURN(std::vector<std::string> names, List(absl::StrCat(folder_, "/shards")));
+  std::erase_if(names, [&named](const std::string& name) {
+    return !IsSha256Hex(name) || named.contains(name);
+  });
+  return names;
+}
+
 absl::Status ShardStore::Commit(const Manifest& manifest, const model::Graph& graph) {
   LH_RETURN_IF_ERROR(ValidateName("run name", manifest.run));
   // What cannot be read back must not become a checkpoint.
@@ -181,22 +199,19 @@ absl::Status ShardStore::RemoveOldManifests(absl::string_view run, int keep) {
   return SyncDirectory(run_folder);
 }
 
-absl::StatusOr<absl::flat_hash_set<std::string>> ShardStore::NamedShards() const {
+absl::StatusOr<absl::flat_hash_set<std::string>> ShardStore::NamedShards(
+    std::vector<std::string>* damaged) const {
   absl::flat_hash_set<std::string> named;
-  std::vector<std::string> damaged;
   LH_ASSIGN_OR_RETURN(const std::vector<std::string> runs,
                       List(absl::StrCat(folder_, "/manifests")));
   for (const std::string& run : runs) {
     if (!ValidateName("run name", run).ok()) continue;
-    LH_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(run, &damaged));
+    LH_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(run, damaged));
     for (const Manifest& manifest : manifests) {
       for (const Shard& shard : manifest.shards) named.insert(shard.sha256);
     }
   }
-  if (damaged.empty()) return named;
-  return absl::DataLossError(
-      absl::StrCat("no shard is removed while a manifest is damaged; repair or remove ",
-                   absl::StrJoin(damaged, ", ")));
+  return named;
 }
 
 absl::Status ShardStore::Prune(absl::string_view run, int keep,
@@ -205,7 +220,13 @@ absl::Status ShardStore::Prune(absl::string_view run, int keep,
   LH_RETURN_IF_ERROR(ValidateName("run name", run));
   std::lock_guard<std::mutex> lock(mutex_);
   LH_RETURN_IF_ERROR(RemoveOldManifests(run, keep));
-  LH_ASSIGN_OR_RETURN(auto needed, NamedShards());
+  std::vector<std::string> damaged;
+  LH_ASSIGN_OR_RETURN(auto needed, NamedShards(&damaged));
+  if (!damaged.empty()) {
+    return absl::DataLossError(
+        absl::StrCat("no shard is removed while a manifest is damaged; repair or remove ",
+                     absl::StrJoin(damaged, ", ")));
+  }
   needed.insert(protected_shards.begin(), protected_shards.end());
   for (const std::string& folder : {absl::StrCat(folder_, "/shards"), RunFolder(run)}) {
     LH_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(folder));

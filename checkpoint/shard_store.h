@@ -4,6 +4,7 @@
 #ifndef LONGHAUL_CHECKPOINT_SHARD_STORE_H_
 #define LONGHAUL_CHECKPOINT_SHARD_STORE_H_
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ class ShardStore {
   // NotFound, or DataLoss naming the file if the stored bytes no longer have the hash.
   absl::StatusOr<std::string> GetShard(absl::string_view sha256) const;
   bool HasShard(absl::string_view sha256) const;
+  // The length of a stored shard, whose bytes are not checked. NotFound.
+  absl::StatusOr<uint64_t> ShardBytes(absl::string_view sha256) const;
+  // Stored shards that no readable manifest of any run names: on their way into one, or rubbish.
+  absl::StatusOr<std::vector<std::string>> UnnamedShards() const;
 
   // Refuses (InvalidArgument or FailedPrecondition, naming parameter or shard) a manifest that does
   // not cover `graph`, one of whose shards is not here in its length, or whose step is already
@@ -49,7 +54,8 @@ class ShardStore {
   absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view run,
                                                       std::vector<std::string>* damaged) const;
   absl::Status RemoveOldManifests(absl::string_view run, int keep);
-  absl::StatusOr<absl::flat_hash_set<std::string>> NamedShards() const;
+  absl::StatusOr<absl::flat_hash_set<std::string>> NamedShards(
+      std::vector<std::string>* damaged) const;
 
   const std::string folder_;
   mutable std::mutex mutex_;  // held while files are written, listed or removed

@@ -17,7 +17,21 @@ constexpr absl::Duration kUploadKept = absl::Hours(24);
 }  // namespace
 
 StoredCheckpoints::StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, int kept, Log log)
-    : store_(store), clock_(clock), kept_(kept), log_(std::move(log)) {}
+    : store_(store), clock_(clock), kept_(kept), log_(std::move(log)) {
+  const absl::Status listed = ProtectEarlierUploads();
+  if (!listed.ok()) {
+    log_(true, absl::StrCat("no old checkpoint is removed for now: ", listed.message()));
+  }
+}
+
+absl::Status StoredCheckpoints::ProtectEarlierUploads() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (earlier_are_protected_) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const std::vector<std::string> earlier, store_.UnnamedShards());
+  for (const std::string& sha256 : earlier) uploads_.emplace(sha256, clock_.Now());
+  earlier_are_protected_ = true;
+  return absl::OkStatus();
+}
 
 absl::Status StoredCheckpoints::StoreShard(absl::string_view sha256, absl::string_view bytes) {
   const std::shared_lock<std::shared_mutex> no_pruning(pruning_);
@@ -42,7 +56,8 @@ absl::Status StoredCheckpoints::Commit(const checkpoint::Manifest& manifest,
 void StoredCheckpoints::Prune(const std::string& run) {
   const std::unique_lock<std::shared_mutex> no_uploads(pruning_);
   std::vector<std::string> on_their_way;
-  {
+  absl::Status pruned = ProtectEarlierUploads();
+  if (pruned.ok()) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const absl::Time now = clock_.Now();
     for (auto upload = uploads_.begin(); upload != uploads_.end();) {
@@ -54,7 +69,7 @@ void StoredCheckpoints::Prune(const std::string& run) {
       }
     }
   }
-  const absl::Status pruned = store_.Prune(run, kept_, on_their_way);
+  if (pruned.ok()) pruned = store_.Prune(run, kept_, on_their_way);
   if (!pruned.ok()) {
     log_(true,
          absl::StrCat("old checkpoints of run ", run, " were not removed: ", pruned.message()));

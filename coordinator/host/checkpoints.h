@@ -33,7 +33,8 @@ class Checkpoints {
   virtual absl::Status Commit(const checkpoint::Manifest& manifest, const run::RunSpec& spec) = 0;
 };
 
-// In a ShardStore, which must outlive this.
+// In a ShardStore, which must outlive this. Shards that are in it without a manifest when this is
+// made count as uploaded then: a restart of the coordinator costs no checkpoint in the making.
 class StoredCheckpoints : public Checkpoints {
  public:
   using Log = std::function<void(bool warning, const std::string& text)>;
@@ -44,6 +45,8 @@ class StoredCheckpoints : public Checkpoints {
 
  private:
   void Prune(const std::string& run);
+  // Protects the shards that came before this was made; until it succeeds nothing is pruned.
+  absl::Status ProtectEarlierUploads();
 
   checkpoint::ShardStore& store_;
   Clock& clock_;
@@ -52,7 +55,9 @@ class StoredCheckpoints : public Checkpoints {
   // Uploads hold it shared, pruning alone: a shard found in place is not removed under an upload.
   std::shared_mutex pruning_;
   std::mutex mutex_;
-  std::map<std::string, absl::Time> uploads_;  // guarded by mutex_; hash -> when
+  // Guarded by mutex_.
+  std::map<std::string, absl::Time> uploads_;  // hash -> when
+  bool earlier_are_protected_ = false;
 };
 
 }  // namespace longhaul::coordinator

@@ -72,6 +72,25 @@ TEST_F(CheckpointsTest, AnUploadThatNobodyWantedIsRemovedAfterADay) {
   EXPECT_FALSE(Has(stray));
 }
 
+TEST_F(CheckpointsTest, AnUploadOutlivesARestartOfTheCoordinator) {
+  const checkpoint::Manifest next = Upload(2);
+  ASSERT_TRUE(Commit(Upload(1)).ok());
+  StoredCheckpoints restarted{store_, clock_, 2, [](bool, const std::string&) {}};
+  checkpoint::Manifest other = Upload(3);
+  other.run = "second";
+  ASSERT_TRUE(restarted.Commit(other, SmallRun("second")).ok());
+  EXPECT_TRUE(Has(next));
+  EXPECT_TRUE(restarted.Commit(next, SmallRun()).ok());
+}
+
+TEST_F(CheckpointsTest, AStrayUploadOfAnEarlierProcessIsRemovedAfterADay) {
+  const checkpoint::Manifest stray = Upload(9);
+  StoredCheckpoints restarted{store_, clock_, 2, [](bool, const std::string&) {}};
+  clock_.Advance(absl::Hours(25));
+  ASSERT_TRUE(restarted.Commit(Upload(1), SmallRun()).ok());
+  EXPECT_FALSE(Has(stray));
+}
+
 TEST_F(CheckpointsTest, RefusesAManifestThatMissesAParameterOrShard) {
   checkpoint::Manifest manifest = Upload(1);
   manifest.shards[0].parameters.pop_back();
