@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -54,7 +55,12 @@ int64_t Statement::Whole(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
 
-double Statement::Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+double Statement::Real(int column) const {
+  if (sqlite3_column_type(statement_.get(), column) == SQLITE_NULL) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return sqlite3_column_double(statement_.get(), column);
+}
 
 Database::~Database() { sqlite3_close(handle_); }
 

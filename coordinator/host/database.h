@@ -33,6 +33,7 @@ class Statement {
   // Columns of the row, from 0.
   std::string Text(int column) const;
   int64_t Whole(int column) const;
+  // NaN for NULL: SQLite stores NaN as NULL.
   double Real(int column) const;
 
  private:

@@ -1,5 +1,7 @@
 #include "coordinator/host/metrics_store.h"
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -77,6 +79,21 @@ TEST_F(MetricsStoreTest, FiguresAreTheLastStagesAndTheSlowestTime) {
   EXPECT_EQ(step.gradient_norm, 0.75);
   EXPECT_EQ(step.learning_rate, 1e-3);
   EXPECT_EQ(step.tokens, 100);
+}
+
+TEST_F(MetricsStoreTest, ADivergedRunShowsNoNumberForItsLoss) {
+  StepReport diverged = Report(one_, 0, 1, 1);
+  diverged.loss = std::numeric_limits<double>::quiet_NaN();
+  diverged.gradient_norm = std::numeric_limits<double>::infinity();
+  diverged.has_validation = true;
+  diverged.validation_loss = std::numeric_limits<double>::quiet_NaN();
+  Record({diverged});
+  const CompletedStep step = store_->CompletedSteps("first", 0, 1)->at(0);
+  EXPECT_TRUE(std::isnan(step.loss)) << step.loss;
+  EXPECT_TRUE(std::isinf(step.gradient_norm)) << step.gradient_norm;
+  const RunFigures figures = *store_->Figures("first");
+  EXPECT_TRUE(std::isnan(figures.loss)) << figures.loss;
+  EXPECT_TRUE(std::isnan(figures.validation_loss)) << figures.validation_loss;
 }
 
 TEST_F(MetricsStoreTest, ReportsAgainChangeNothing) {
