@@ -76,6 +76,8 @@ std::vector<std::string> ScheduleNames();
 // Forward-only programs over `micro_batches` validation micro-batches, one slot each: sending an
 // activation copies it and frees the slot.
 std::vector<Program> GenerateEvaluation(int stages, int micro_batches);
+// The one of `stage`.
+Program GenerateEvaluationOf(int stage, int stages, int micro_batches);
 
 }  // namespace longhaul::schedule
 

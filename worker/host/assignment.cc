@@ -100,6 +100,12 @@ LinkOptions MakeLink(const Assignment& assignment, const StagePlan& plan,
 absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
                                         int64_t validation_micro_batches, int connections) {
   LH_RETURN_IF_ERROR(run::Validate(assignment.spec));
+  if (validation_micro_batches > kValidationMicroBatchesMax) {
+    return Wrong(assignment,
+                 absl::StrCat("the validation part has ", validation_micro_batches,
+                              " micro-batches, more than the ", kValidationMicroBatchesMax,
+                              " allowed; set a smaller data.validation_fraction"));
+  }
   StagePlan plan;
   LH_ASSIGN_OR_RETURN(plan.graph, model::BuildGraph(assignment.spec.model));
   LH_RETURN_IF_ERROR(CheckStages(assignment, plan.graph));
@@ -121,8 +127,8 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
   LH_RETURN_IF_ERROR(schedule::Replay(programs, shape));
   plan.program = programs[assignment.stage];
   if (validation_micro_batches > 0) {
-    plan.evaluation_program = schedule::GenerateEvaluation(
-        stages, static_cast<int>(validation_micro_batches))[assignment.stage];
+    plan.evaluation_program = schedule::GenerateEvaluationOf(
+        assignment.stage, stages, static_cast<int>(validation_micro_batches));
   }
   for (int peer = 0; peer < stages; ++peer) {
     const bool neighbour = std::abs(peer - assignment.stage) == 1;

@@ -23,6 +23,9 @@ struct StagePlan {
   bool is_first = false, is_last = false;
 };
 
+// Of the validation part; its program is kept in memory.
+inline constexpr int64_t kValidationMicroBatchesMax = 4'000'000;
+
 // Builds the graph, checks that the stages cover it by legal cuts, generates the programs and
 // replays them. `validation_micro_batches` 0: no evaluation. InvalidArgument or FailedPrecondition
 // says which part of the assignment is wrong.
