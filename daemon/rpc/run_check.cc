@@ -33,6 +33,11 @@ absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& da
   LH_ASSIGN_OR_RETURN(
       const std::unique_ptr<data::TokenSource> tokens,
       data::TokenSource::Open(datasets.DataPath(spec.data.id), FormatOf(spec.data.tokenizer)));
+  if (tokens->size() != spec.data.tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data set ", spec.data.id, " has ", tokens->size(),
+                     " tokens as data.tokenizer reads it, but data.tokens is ", spec.data.tokens));
+  }
   LH_RETURN_IF_ERROR(
       data::SplitTokens(tokens->size(), spec.data.validation_fraction, spec.model.context)
           .status());
