@@ -15,7 +15,7 @@ namespace longhaul::daemon {
 namespace {
 
 absl::Status MemoryExhausted() {
-  return absl::ResourceExhaustedError(
+  return absl::UnavailableError(
       "the coordinator is holding as many shards in memory as it may; try again");
 }
 
@@ -98,14 +98,22 @@ grpc::Status StorageServer::FetchShard(grpc::ServerContext* context,
   return ToGrpc(SendShard(request->sha256(), *writer));
 }
 
+absl::Status StorageServer::TooLarge(const std::string& sha256, uint64_t bytes) const {
+  return absl::ResourceExhaustedError(absl::StrCat("shard ", sha256, " has ", bytes,
+                                                   " bytes, more than the ",
+                                                   limits_.shard_bytes_max, " allowed"));
+}
+
 absl::Status StorageServer::SendShard(const std::string& sha256,
                                       grpc::ServerWriter<v1::ShardPiece>& writer) {
   if (!IsSha256Hex(sha256)) {
     return absl::InvalidArgumentError("a shard is named by a SHA-256 in 64 hexadecimal digits");
   }
-  LH_ASSIGN_OR_RETURN(const std::string bytes, stores_.shards.GetShard(sha256));
-  const std::optional<ByteBudget::Share> share = memory_.Take(bytes.size());
+  LH_ASSIGN_OR_RETURN(const uint64_t bytes_stored, stores_.shards.ShardBytes(sha256));
+  if (bytes_stored > limits_.shard_bytes_max) return TooLarge(sha256, bytes_stored);
+  const std::optional<ByteBudget::Share> share = memory_.Take(bytes_stored);
   if (!share) return MemoryExhausted();
+  LH_ASSIGN_OR_RETURN(const std::string bytes, stores_.shards.GetShard(sha256));
   uint64_t offset = 0;
   do {
     v1::ShardPiece piece;
@@ -138,11 +146,7 @@ absl::Status StorageServer::ReceiveShard(grpc::ServerReader<v1::ShardPiece>& rea
   if (!IsSha256Hex(sha256)) {
     return absl::InvalidArgumentError("a shard is named by a SHA-256 in 64 hexadecimal digits");
   }
-  if (bytes_stated > limits_.shard_bytes_max) {
-    return absl::ResourceExhaustedError(absl::StrCat("shard ", sha256, " has ", bytes_stated,
-                                                     " bytes, more than the ",
-                                                     limits_.shard_bytes_max, " allowed"));
-  }
+  if (bytes_stated > limits_.shard_bytes_max) return TooLarge(sha256, bytes_stated);
   const std::optional<ByteBudget::Share> share = memory_.Take(bytes_stated);
   if (!share) return MemoryExhausted();
   std::string bytes;

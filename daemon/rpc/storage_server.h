@@ -24,7 +24,8 @@ struct StorageLimits {
 };
 
 // Every size that a peer states is checked against the limits before memory is held for it, and
-// memory grows only with bytes that have arrived.
+// memory grows only with bytes that have arrived. Unavailable while other transfers hold all the
+// memory there is for them.
 class StorageServer final : public v1::Storage::Service {
  public:
   // All references must outlive the server.
@@ -53,6 +54,7 @@ class StorageServer final : public v1::Storage::Service {
 
  private:
   absl::Status CheckDataset(const grpc::ServerContext& context, const std::string& dataset) const;
+  absl::Status TooLarge(const std::string& sha256, uint64_t bytes) const;
   absl::Status SendShard(const std::string& sha256, grpc::ServerWriter<v1::ShardPiece>& writer);
   absl::Status ReceiveShard(grpc::ServerReader<v1::ShardPiece>& reader);
 
