@@ -42,7 +42,7 @@ class CoordinatorDaemon : public Daemon {
         clock_(clock),
         log_(log),
         datasets_(absl::StrCat(config.folder, "/datasets")),
-        uploads_(absl::StrCat(config.folder, "/uploads"), datasets_),
+        uploads_(absl::StrCat(config.folder, "/uploads"), datasets_, clock),
         shards_(absl::StrCat(config.folder, "/checkpoints")),
         checkpoints_(shards_, clock, config.checkpoints_kept,
                      [this](bool warning, const std::string& text) { Say(warning, text); }),

@@ -26,13 +26,13 @@ class FakeCheckpoints : public coordinator::Checkpoints {
  public:
   explicit FakeCheckpoints(checkpoint::ShardStore& store) : store_(store) {}
   absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) override {
-    if (disk_full) return absl::ResourceExhaustedError("write '/x': No space left on device");
+    if (!failure.ok()) return failure;
     return store_.PutShard(sha256, bytes);
   }
   absl::Status Commit(const checkpoint::Manifest&, const run::RunSpec&) override {
     return absl::OkStatus();
   }
-  bool disk_full = false;
+  absl::Status failure;
 
  private:
   checkpoint::ShardStore& store_;
@@ -88,7 +88,7 @@ class StorageTest : public testing::Test {
   const std::string folder_ = absl::StrCat(testing::TempDir(), "/storage_test_", getpid());
   const std::unique_ptr<Credentials> credentials_ = Credentials::FromToken("0123456789abcdef");
   data::DatasetStore datasets_{folder_ + "/datasets"};
-  UploadStaging uploads_{folder_ + "/uploads", datasets_, 2};
+  UploadStaging uploads_{folder_ + "/uploads", datasets_, RealClock(), 2};
   checkpoint::ShardStore shards_{folder_ + "/checkpoints"};
   FakeCheckpoints checkpoints_{shards_};
   std::unique_ptr<StorageServer> server_;
@@ -182,11 +182,53 @@ TEST_F(StorageTest, BadShardsAreRefusedAndNotKept) {
   const std::string large(6 << 20, 'l');
   EXPECT_EQ(client_->StoreShard(Sha256Hex(large), large, Deadline()).code(),
             absl::StatusCode::kResourceExhausted);
-  checkpoints_.disk_full = true;
+  checkpoints_.failure = absl::ResourceExhaustedError("write '/x': No space left on device");
   const absl::Status full = client_->StoreShard(Sha256Hex(bytes), bytes, Deadline());
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), HasSubstr("No space left on device"));
   EXPECT_FALSE(shards_.HasShard(Sha256Hex(bytes)));
+  // What only a person can put right is not to be tried again.
+  checkpoints_.failure = absl::PermissionDeniedError("cannot create /x: Permission denied");
+  EXPECT_EQ(client_->StoreShard(Sha256Hex(bytes), bytes, Deadline()).code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+// Whoever finds the memory taken may try again later; a shard that is not read takes none.
+TEST_F(StorageTest, ABusyCoordinatorIsUnavailable) {
+  const std::string bytes(5 << 20, 's');
+  const std::string sha256 = Sha256Hex(bytes);
+  ASSERT_TRUE(client_->StoreShard(sha256, bytes, Deadline()).ok());
+  StorageServer small{{datasets_, uploads_, shards_, checkpoints_},
+                      *credentials_,
+                      StorageLimits{.shard_bytes_max = 5 << 20, .transfer_bytes_max = 4 << 20}};
+  auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&small}, 16);
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  StorageClient client(ToString((*listening)->address()), "hub", *credentials_, RealClock());
+  const absl::Status fetched = client.FetchShard(sha256, bytes.size(), Deadline()).status();
+  EXPECT_EQ(fetched.code(), absl::StatusCode::kUnavailable) << fetched;
+  EXPECT_THAT(std::string(fetched.message()), HasSubstr("try again"));
+  EXPECT_EQ(client.StoreShard(sha256, bytes, Deadline()).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(StorageTest, AnAbandonedUploadMakesRoom) {
+  FakeClock clock;
+  UploadStaging uploads{folder_ + "/staging", datasets_, clock, 2};
+  const SampleSet set;
+  const auto begin = [&](const std::string& name) {
+    data::DatasetIndex index = set.index;
+    index.chunk_sha256[1] = Sha256Hex(name);
+    return uploads.Begin(index).status();
+  };
+  ASSERT_TRUE(uploads.Begin(set.index).ok());
+  ASSERT_TRUE(begin("second").ok());
+  clock.Advance(absl::Minutes(9));
+  ASSERT_TRUE(uploads.Put(set.index.Id(), 0, set.chunks[0]).ok());
+  EXPECT_EQ(begin("third").code(), absl::StatusCode::kResourceExhausted);
+  clock.Advance(absl::Minutes(2));
+  // The second is idle for longer than the first, which it does not cost anything.
+  EXPECT_TRUE(begin("third").ok());
+  EXPECT_TRUE(uploads.Put(set.index.Id(), 2, set.chunks[2]).ok());
+  EXPECT_EQ(begin("fourth").code(), absl::StatusCode::kResourceExhausted);
 }
 
 // Sends pieces whose stated size is not their sum.

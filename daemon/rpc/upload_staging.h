@@ -13,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "data/dataset.h"
 
 namespace longhaul::daemon {
@@ -22,14 +24,15 @@ namespace longhaul::daemon {
 // removed when a new process starts.
 class UploadStaging {
  public:
-  // `store` must outlive this.
-  UploadStaging(std::string folder, data::DatasetStore& store, size_t uploads_max = 64);
+  // `store` and `clock` must outlive this.
+  UploadStaging(std::string folder, data::DatasetStore& store, Clock& clock,
+                size_t uploads_max = 64);
 
   // Removes what an earlier process left.
   absl::Status Clear();
 
-  // The chunks that are still to be sent; none if the store has the set. ResourceExhausted when too
-  // many sets are being uploaded.
+  // The chunks that are still to be sent; none if the store has the set. When too many sets are
+  // being uploaded, the one that was idle longest is dropped; ResourceExhausted if all are busy.
   absl::StatusOr<std::vector<uint64_t>> Begin(const data::DatasetIndex& index);
 
   // NotFound unless begun; OutOfRange; DataLoss unless the bytes are what the index says;
@@ -41,14 +44,21 @@ class UploadStaging {
 
  private:
   using SharedIndex = std::shared_ptr<const data::DatasetIndex>;
-  absl::StatusOr<SharedIndex> Find(const std::string& id) const;
+  struct Upload {
+    SharedIndex index;
+    absl::Time used;
+  };
+  // Of an upload that is thereby not idle.
+  absl::StatusOr<SharedIndex> Find(const std::string& id);
+  absl::Status MakeRoomLocked();
   std::string ChunkPath(const std::string& id, uint64_t chunk) const;
 
   const std::string folder_;
   data::DatasetStore& store_;
+  Clock& clock_;
   const size_t uploads_max_;
-  mutable std::mutex mutex_;
-  std::map<std::string, SharedIndex> uploads_;  // guarded by mutex_
+  std::mutex mutex_;
+  std::map<std::string, Upload> uploads_;  // guarded by mutex_
 };
 
 }  // namespace longhaul::daemon
