@@ -68,7 +68,8 @@ absl::Status Database::Error(int code) const {
   const std::string message = absl::StrCat(path_, ": ", sqlite3_errmsg(handle_));
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(absl::StrCat(message, "; free some space"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(message, " (no space left on the device); free some space"));
     case SQLITE_IOERR:
       return absl::InternalError(absl::StrCat(message, "; look at the disk and its quota"));
     case SQLITE_CORRUPT:

@@ -192,11 +192,16 @@ absl::Status HostLoop::Persevere(const std::function<absl::Status()>& write) {
 
 void HostLoop::SetHealth(const absl::Status& status) {
   const absl::Status health =
-      Annotate(status, "the coordinator cannot write its records; training goes on without it");
+      status.ok()
+          ? absl::OkStatus()
+          : absl::Status(status.code(), absl::StrCat("the coordinator cannot write its journal: ",
+                                                     status.message(), "; training goes on"));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (health_ == health) return;
     health_ = OwnCopy(health);
+    ++version_;
+    changed_.notify_all();
   }
   dependencies_.log(!health.ok(), health.ok() ? "the coordinator's records can be written again"
                                               : std::string(health.message()));

@@ -94,7 +94,7 @@ grpc::Status AdminServer::ListRuns(grpc::ServerContext* context,
   std::map<uint64_t, const coordinator::RunRecord*> by_age;
   for (const auto& [name, run] : state.runs) by_age[run.sequence] = &run;
   for (const auto& [sequence, run] : by_age) {
-    auto summary = SummariseRun(state, *run, parts_.host.metrics(), false);
+    auto summary = SummariseRun(state, *run, parts_.host, false);
     if (!summary.ok()) return ToGrpc(summary.status());
     *response->add_runs() = *std::move(summary);
   }
@@ -105,7 +105,7 @@ absl::StatusOr<v1::RunSummary> AdminServer::FindRun(const std::string& run, bool
   const coordinator::State state = parts_.host.Snapshot();
   const auto found = state.runs.find(run);
   if (found == state.runs.end()) return NoRun(run);
-  return SummariseRun(state, found->second, parts_.host.metrics(), whole);
+  return SummariseRun(state, found->second, parts_.host, whole);
 }
 
 grpc::Status AdminServer::ShowRun(grpc::ServerContext* context, const v1::ShowRunRequest* request,
@@ -156,11 +156,12 @@ absl::Status AdminServer::Watch(const grpc::ServerContext& context,
     if (!there) break;
     const std::string state_now =
         absl::StrCat(coordinator::RunStateName(found->second.state), "/",
-                     coordinator::RunPhaseName(found->second.phase), "/", found->second.reason);
+                     coordinator::RunPhaseName(found->second.phase), "/", found->second.reason, "/",
+                     parts_.host.health().message());
     if (over || state_now != state_written) {
       v1::WatchRunResponse response;
       LH_ASSIGN_OR_RETURN(*response.mutable_summary(),
-                          SummariseRun(state, found->second, parts_.host.metrics(), over));
+                          SummariseRun(state, found->second, parts_.host, over));
       if (!writer.Write(response) || over) break;
       state_written = state_now;
     }

@@ -104,7 +104,19 @@ class FakeHost : public coordinator::CoordinatorHost {
   }
   coordinator::MetricsStore& metrics() override { return metrics_; }
   coordinator::Checkpoints& checkpoints() override { return *no_checkpoints_; }
-  absl::Status health() const override { return absl::OkStatus(); }
+  absl::Status health() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return health_;
+  }
+  void SetHealth(const absl::Status& health) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    health_ = health;
+  }
+  void SetReason(const std::string& reason, const std::string& checkpoint_problem) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    state_.runs["first"].reason = reason;
+    state_.runs["first"].checkpoint_problem = checkpoint_problem;
+  }
 
   // Changes the run and what is completed of it, as one change.
   void Set(coordinator::RunState run_state, int64_t completed) {
@@ -132,6 +144,7 @@ class FakeHost : public coordinator::CoordinatorHost {
   std::condition_variable changed_;
   coordinator::State state_;  // guarded by mutex_
   uint64_t version_ = 0;      // guarded by mutex_
+  absl::Status health_;       // guarded by mutex_
   FakeMetrics metrics_;
   std::unique_ptr<coordinator::Checkpoints> no_checkpoints_;
 };
@@ -269,6 +282,28 @@ TEST_F(AdminTest, ShowsRunsAndNodes) {
   EXPECT_EQ(version.build_version(), OwnProtocol().build);
 }
 
+TEST_F(AdminTest, AReasonSaysEverythingOnce) {
+  const auto reason = [this] {
+    v1::ShowRunRequest request;
+    request.set_run("first");
+    v1::ShowRunResponse response;
+    EXPECT_TRUE(stub_->ShowRun(Context().get(), request, &response).ok());
+    return response.summary().reason();
+  };
+  host_.SetReason("2 stages", "");
+  EXPECT_EQ(reason(), "2 stages");
+  host_.SetReason("2 stages", "the checkpoint of step 4 was not made: full");
+  EXPECT_EQ(reason(), "2 stages; the checkpoint of step 4 was not made: full");
+  host_.SetReason("the checkpoint of step 4 was not made: full; the run goes on",
+                  "the checkpoint of step 4 was not made: full");
+  EXPECT_EQ(reason(), "the checkpoint of step 4 was not made: full; the run goes on");
+  host_.SetReason("2 stages", "");
+  host_.SetHealth(absl::ResourceExhaustedError("the coordinator cannot write its journal: full"));
+  EXPECT_EQ(reason(), "2 stages; the coordinator cannot write its journal: full");
+  host_.Set(coordinator::RunState::kStopped, 9);
+  EXPECT_EQ(reason(), "2 stages");
+}
+
 TEST_F(AdminTest, RequestsAreAnsweredByTheHost) {
   v1::StopRunRequest stop;
   stop.set_run("first");
@@ -314,8 +349,15 @@ TEST_F(AdminTest, ARunIsCheckedAgainstItsData) {
   v1::StartRunResponse response;
   EXPECT_EQ(Start(spec, response).error_code(), grpc::FAILED_PRECONDITION);
   spec.data.id = StoreText("far too short");
+  spec.data.tokens = 13;
   EXPECT_EQ(Start(spec, response).error_code(), grpc::INVALID_ARGUMENT);
   spec.data.id = StoreText(std::string(10000, 'z'));
+  spec.data.tokens = 9999;
+  const grpc::Status other = Start(spec, response);
+  EXPECT_EQ(other.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_THAT(other.error_message(), HasSubstr("10000 tokens"));
+  EXPECT_THAT(other.error_message(), HasSubstr("data.tokens is 9999"));
+  spec.data.tokens = 10000;
   EXPECT_TRUE(Start(spec, response).ok());
   EXPECT_EQ(response.text(), "started first");
   spec.model.vocab = 'z';

@@ -4,7 +4,9 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "coordinator/plan/planner.h"
 #include "daemon/rpc/status.h"
@@ -13,6 +15,11 @@
 #include "run/run_spec.h"
 
 namespace longhaul::daemon {
+
+bool IsOver(coordinator::RunState state) {
+  return state != coordinator::RunState::kPending && state != coordinator::RunState::kRunning;
+}
+
 namespace {
 
 using coordinator::NodeRecord;
@@ -58,24 +65,28 @@ absl::Status AddStages(const State& state, const RunRecord& run, coordinator::Me
   return absl::OkStatus();
 }
 
-std::string ReasonOf(const RunRecord& run) {
-  if (run.checkpoint_problem.empty()) return run.reason;
-  return absl::StrCat(run.reason, run.reason.empty() ? "" : "; ",
-                      "the newest checkpoint was not made: ", run.checkpoint_problem);
+std::string ReasonOf(const RunRecord& run, const absl::Status& health) {
+  std::string reason = run.reason;
+  const auto add = [&reason](absl::string_view text) {
+    absl::StrAppend(&reason, reason.empty() ? "" : "; ", text);
+  };
+  // Most reasons of such a run name the problem already.
+  if (!absl::StrContains(run.reason, run.checkpoint_problem)) add(run.checkpoint_problem);
+  if (!health.ok() && !IsOver(run.state)) add(health.message());
+  return reason;
 }
 
 }  // namespace
 
-bool IsOver(RunState state) { return state != RunState::kPending && state != RunState::kRunning; }
-
 absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord& run,
-                                            coordinator::MetricsStore& metrics, bool whole) {
+                                            coordinator::CoordinatorHost& host, bool whole) {
+  coordinator::MetricsStore& metrics = host.metrics();
   LH_ASSIGN_OR_RETURN(const coordinator::RunFigures figures, metrics.Figures(run.spec.name));
   v1::RunSummary summary;
   summary.set_run(run.spec.name);
   summary.set_state(coordinator::RunStateName(run.state));
   summary.set_phase(coordinator::RunPhaseName(run.phase));
-  summary.set_reason(WireText(ReasonOf(run), kTextBytesMax));
+  summary.set_reason(WireText(ReasonOf(run, host.health()), kTextBytesMax));
   summary.set_epoch(ToString(run.epoch));
   summary.set_step(static_cast<uint64_t>(figures.step));
   summary.set_steps(static_cast<uint64_t>(run.spec.train.steps));

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "coordinator/core/core.h"
-#include "coordinator/host/metrics_store.h"
+#include "coordinator/host/coordinator_host.h"
 #include "longhaul/v1/admin.pb.h"
 
 namespace longhaul::daemon {
@@ -15,10 +15,11 @@ namespace longhaul::daemon {
 // Whether nothing more happens in this run by itself.
 bool IsOver(coordinator::RunState state);
 
-// `whole`: with stages, plan and specification.
+// `whole`: with stages, plan and specification. The reason of a run that is not over says as well
+// when the host cannot write its journal.
 absl::StatusOr<v1::RunSummary> SummariseRun(const coordinator::State& state,
                                             const coordinator::RunRecord& run,
-                                            coordinator::MetricsStore& metrics, bool whole);
+                                            coordinator::CoordinatorHost& host, bool whole);
 
 v1::NodeSummary SummariseNode(const coordinator::State& state, const coordinator::NodeRecord& node,
                               absl::Time now);
