@@ -40,10 +40,13 @@ class StorageClient::Call {
 
 StorageClient::StorageClient(const std::string& coordinator, const std::string& coordinator_name,
                              const Credentials& credentials, Clock& clock)
-    : coordinator_(coordinator),
-      credentials_(credentials),
-      clock_(clock),
-      stub_(v1::Storage::NewStub(OpenChannel(coordinator, coordinator_name, credentials))) {}
+    : StorageClient(coordinator, credentials, clock,
+                    v1::Storage::NewStub(OpenChannel(coordinator, coordinator_name, credentials))) {
+}
+
+StorageClient::StorageClient(const std::string& coordinator, const Credentials& credentials,
+                             Clock& clock, std::shared_ptr<v1::Storage::Stub> stub)
+    : coordinator_(coordinator), credentials_(credentials), clock_(clock), stub_(std::move(stub)) {}
 
 absl::StatusOr<data::DatasetIndex> StorageClient::FetchIndex(const std::string& dataset,
                                                              absl::Time deadline) {
@@ -114,6 +117,11 @@ void StorageClient::Cancel() {
   std::lock_guard<std::mutex> lock(mutex_);
   cancelled_ = true;
   for (grpc::ClientContext* context : in_flight_) context->TryCancel();
+}
+
+std::unique_ptr<worker::RemoteStore> StorageClient::MakeView() {
+  return std::unique_ptr<StorageClient>(
+      new StorageClient(coordinator_, credentials_, clock_, stub_));
 }
 
 }  // namespace longhaul::daemon

@@ -32,14 +32,18 @@ class StorageClient : public worker::RemoteStore {
   absl::Status StoreShard(const std::string& sha256, absl::string_view bytes,
                           absl::Time deadline) override;
   void Cancel() override;
+  std::unique_ptr<worker::RemoteStore> MakeView() override;
 
  private:
   class Call;
 
+  StorageClient(const std::string& coordinator, const Credentials& credentials, Clock& clock,
+                std::shared_ptr<v1::Storage::Stub> stub);
+
   const std::string coordinator_;
   const Credentials& credentials_;
   Clock& clock_;
-  const std::unique_ptr<v1::Storage::Stub> stub_;
+  const std::shared_ptr<v1::Storage::Stub> stub_;  // thread-safe; shared with the views
   std::mutex mutex_;
   bool cancelled_ = false;                    // guarded by mutex_
   std::set<grpc::ClientContext*> in_flight_;  // guarded by mutex_

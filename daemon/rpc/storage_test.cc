@@ -255,6 +255,18 @@ TEST_F(StorageTest, CancelEndsEveryCall) {
             absl::StatusCode::kCancelled);
 }
 
+TEST_F(StorageTest, AViewIsCancelledByItself) {
+  const std::unique_ptr<worker::RemoteStore> cancelled = client_->MakeView();
+  const std::unique_ptr<worker::RemoteStore> other = client_->MakeView();
+  cancelled->Cancel();
+  const auto code = [this](worker::RemoteStore& store) {
+    return store.FetchIndex(Sha256Hex("x"), Deadline()).status().code();
+  };
+  EXPECT_EQ(code(*cancelled), absl::StatusCode::kCancelled);
+  EXPECT_EQ(code(*other), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code(*client_), absl::StatusCode::kNotFound);
+}
+
 TEST_F(StorageTest, WithoutACoordinatorItIsUnavailable) {
   listening_.reset();
   const absl::Status gone = client_->FetchIndex(Sha256Hex("x"), Deadline()).status();

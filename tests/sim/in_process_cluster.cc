@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/bounded_queue.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "checkpoint/shard.h"
 #include "compute/backend/backend.h"
 #include "coordinator/host/sqlite_journal.h"
@@ -38,34 +40,41 @@ std::string MakeText() {
 // Bulk data from the cluster's stores; away while the coordinator is.
 class InProcessCluster::Remote : public worker::RemoteStore {
  public:
-  explicit Remote(InProcessCluster& cluster) : cluster_(cluster) {}
-
-  void SetAway(bool away) { away_ = away; }
+  Remote(InProcessCluster& cluster, std::shared_ptr<std::atomic<bool>> away)
+      : cluster_(cluster), away_(std::move(away)) {}
 
   absl::StatusOr<data::DatasetIndex> FetchIndex(const std::string& id, absl::Time) override {
-    if (away_) return Away();
+    LH_RETURN_IF_ERROR(CheckReachable());
     return cluster_.datasets_.Index(id);
   }
   absl::StatusOr<std::string> FetchChunk(const std::string& id, uint64_t chunk,
                                          absl::Time) override {
-    if (away_) return Away();
+    LH_RETURN_IF_ERROR(CheckReachable());
     return cluster_.datasets_.ReadChunk(id, chunk);
   }
   absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t, absl::Time) override {
-    if (away_) return Away();
+    LH_RETURN_IF_ERROR(CheckReachable());
     return cluster_.shards_.GetShard(sha256);
   }
   absl::Status StoreShard(const std::string& sha256, absl::string_view bytes, absl::Time) override {
-    if (away_) return Away();
+    LH_RETURN_IF_ERROR(CheckReachable());
     return cluster_.checkpoints_.StoreShard(sha256, bytes);
   }
-  void Cancel() override { away_ = true; }
+  void Cancel() override { cancelled_ = true; }
+  std::unique_ptr<worker::RemoteStore> MakeView() override {
+    return std::make_unique<Remote>(cluster_, away_);
+  }
 
  private:
-  static absl::Status Away() { return absl::UnavailableError("the coordinator is away"); }
+  absl::Status CheckReachable() const {
+    if (cancelled_) return absl::CancelledError("the stage was given up");
+    if (*away_) return absl::UnavailableError("the coordinator is away");
+    return absl::OkStatus();
+  }
 
   InProcessCluster& cluster_;
-  std::atomic<bool> away_{false};
+  const std::shared_ptr<std::atomic<bool>> away_;
+  std::atomic<bool> cancelled_{false};
 };
 
 // One worker: its host, its control stream, and the thread that delivers what the coordinator says.
@@ -75,7 +84,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
       : cluster_(cluster),
         name_(options.facts.name),
         address_(options.facts.data_address),
-        remote_(cluster),
+        remote_(cluster, away_),
         router_(cluster.clock_),
         transport_(cluster.network_.MakeTransport()),
         inbox_(kQueueMax, cluster.clock_) {
@@ -107,7 +116,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
   }
 
   void Connect(coordinator::CoordinatorHost& coordinator) {
-    remote_.SetAway(false);
+    *away_ = false;
     const uint64_t session = coordinator.NewSession();
     const worker::Register hello = host_->MakeRegister();
     {
@@ -132,7 +141,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
     std::lock_guard<std::mutex> lock(mutex_);
     coordinator_ = nullptr;
     session_ = 0;
-    remote_.SetAway(true);
+    *away_ = true;
   }
 
   bool connected() const {
@@ -154,6 +163,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
   InProcessCluster& cluster_;
   const std::string name_;
   const std::string address_;
+  const std::shared_ptr<std::atomic<bool>> away_ = std::make_shared<std::atomic<bool>>(false);
   Remote remote_;
   worker::ExchangeRouter router_;
   std::unique_ptr<worker::Transport> transport_;

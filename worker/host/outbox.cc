@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace longhaul::worker {
+namespace {
+
+bool IsOfCheckpoint(const ToCoordinator& message) {
+  return std::holds_alternative<ShardStored>(message) ||
+         std::holds_alternative<ShardFailed>(message);
+}
+
+}  // namespace
 
 void Outbox::Pause() {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -13,37 +21,58 @@ void Outbox::Resend() {
   std::lock_guard<std::mutex> lock(mutex_);
   connected_ = true;
   for (const StepReport& report : reports_) SendLocked(report);
-  for (const Kept& kept : kept_) SendLocked(kept.message);
+  for (const ToCoordinator& message : kept_) SendLocked(message);
 }
 
 void Outbox::AddReport(const StepReport& report) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (reports_.size() >= reports_max_) {
-    reports_.pop_front();
-    ++reports_dropped_;
+  constexpr uint64_t kToldEvery = 1000;
+  uint64_t dropped = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    reports_.push_back(report);
+    if (reports_.size() > reports_max_) {
+      reports_.pop_front();
+      dropped = ++reports_dropped_;
+    }
+    SendLocked(report);
   }
-  reports_.push_back(report);
-  SendLocked(report);
+  if (dropped == 1 || (dropped > 0 && dropped % kToldEvery == 0)) dropped_(dropped);
 }
 
-void Outbox::AcknowledgeReport(const std::string& run, int64_t step) {
+void Outbox::AcknowledgeReport(const std::string& run, const Epoch& epoch, int64_t step) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto acknowledged = [&](const StepReport& report) {
-    return report.run == run && report.step == step;
+    return report.run == run && report.epoch == epoch && report.step == step;
   };
   reports_.erase(std::remove_if(reports_.begin(), reports_.end(), acknowledged), reports_.end());
 }
 
-void Outbox::Add(const Epoch& epoch, const std::string& run, const ToCoordinator& message) {
+void Outbox::Begin(const std::string& run, const Epoch& epoch) {
   std::lock_guard<std::mutex> lock(mutex_);
-  kept_.push_back({run, epoch, message});
+  run_ = run;
+  epoch_ = epoch;
+  kept_.clear();
+}
+
+void Outbox::Add(const std::string& run, const Epoch& epoch, const ToCoordinator& message) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (run_.empty() || run != run_ || epoch != epoch_) return;
+  kept_.push_back(message);
+  BoundCheckpointsLocked();
   SendLocked(message);
+}
+
+void Outbox::BoundCheckpointsLocked() {
+  const auto count = std::count_if(kept_.begin(), kept_.end(), IsOfCheckpoint);
+  if (static_cast<size_t>(count) <= kCheckpointsKept) return;
+  kept_.erase(std::find_if(kept_.begin(), kept_.end(), IsOfCheckpoint));
 }
 
 void Outbox::Forget(const std::string& run, const Epoch& epoch) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto settled = [&](const Kept& kept) { return kept.run == run && kept.epoch <= epoch; };
-  kept_.erase(std::remove_if(kept_.begin(), kept_.end(), settled), kept_.end());
+  if (run != run_ || epoch < epoch_) return;
+  run_.clear();
+  kept_.clear();
 }
 
 uint64_t Outbox::reports_dropped() const {

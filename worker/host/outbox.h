@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/ids.h"
 #include "worker/host/messages.h"
@@ -18,36 +20,50 @@ namespace longhaul::worker {
 // a new stream. Thread-safe.
 class Outbox {
  public:
+  // Told how many reports were dropped since the start, at the first and at every thousandth.
+  using Dropped = std::function<void(uint64_t)>;
+
+  // What was said of that many checkpoints is kept; older ones are of no use to anybody.
+  static constexpr size_t kCheckpointsKept = 8;
+
   // At most `reports_max` step reports are kept; beyond that the oldest is dropped and counted.
-  Outbox(ControlLink& link, size_t reports_max) : link_(link), reports_max_(reports_max) {}
+  Outbox(
+      ControlLink& link, size_t reports_max, Dropped dropped = [](uint64_t) {})
+      : link_(link), reports_max_(reports_max), dropped_(std::move(dropped)) {}
 
   // A new stream begins: nothing is sent on it before Resend.
   void Pause();
-  // The coordinator accepted this worker: sends everything kept, oldest first.
+  // The coordinator accepted this worker: sends everything kept, the step reports first, then the
+  // other messages, each oldest first.
   void Resend();
 
   void AddReport(const StepReport& report);
-  void AcknowledgeReport(const std::string& run, int64_t step);
-  // Kept until Forget of its run and epoch. Messages of a stage arrive in the order of these calls.
-  void Add(const Epoch& epoch, const std::string& run, const ToCoordinator& message);
+  void AcknowledgeReport(const std::string& run, const Epoch& epoch, int64_t step);
+
+  // From here until Forget, messages of this run and epoch are taken, and of no other.
+  void Begin(const std::string& run, const Epoch& epoch);
+  // Kept until Forget, and sent in the order of these calls. Of ShardStored and ShardFailed the
+  // newest kCheckpointsKept are kept. Dropped when the run and epoch are not those begun: a stage
+  // that was told to leave may still be at work, but nobody waits for what it says.
+  void Add(const std::string& run, const Epoch& epoch, const ToCoordinator& message);
+  // Of this epoch of the run and of older ones.
   void Forget(const std::string& run, const Epoch& epoch);
 
   uint64_t reports_dropped() const;
 
  private:
-  struct Kept {
-    std::string run;
-    Epoch epoch;
-    ToCoordinator message;
-  };
   void SendLocked(const ToCoordinator& message);
+  void BoundCheckpointsLocked();
 
   ControlLink& link_;
   const size_t reports_max_;
+  const Dropped dropped_;
   mutable std::mutex mutex_;
   bool connected_ = false;          // guarded by mutex_, as all below
   std::deque<StepReport> reports_;  // not acknowledged
-  std::deque<Kept> kept_;
+  std::string run_;                 // begun and not forgotten; empty: none
+  Epoch epoch_;
+  std::deque<ToCoordinator> kept_;  // of run_ and epoch_
   uint64_t reports_dropped_ = 0;
 };
 

@@ -2,6 +2,8 @@
 #ifndef LONGHAUL_WORKER_HOST_REMOTE_H_
 #define LONGHAUL_WORKER_HOST_REMOTE_H_
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -26,8 +28,10 @@ class RemoteStore {
   // OK when the coordinator has the shard on disk.
   virtual absl::Status StoreShard(const std::string& sha256, absl::string_view bytes,
                                   absl::Time deadline) = 0;
-  // The worker is leaving: every present and future call returns Cancelled soon.
+  // Every present and future call of this object returns Cancelled soon. Its views are not touched.
   virtual void Cancel() = 0;
+  // The same store behind another object, which is cancelled by itself. This must outlive it.
+  virtual std::unique_ptr<RemoteStore> MakeView() = 0;
 };
 
 // Where the host's messages go. Thread-safe; never blocks. False: not connected or the queue is

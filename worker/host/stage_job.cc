@@ -35,6 +35,7 @@ StageJob::StageJob(Assignment assignment, const WorkerHostOptions& options,
       dependencies_(dependencies),
       outbox_(outbox),
       previous_(std::move(previous)),
+      remote_(dependencies.remote->MakeView()),
       local_shards_(absl::StrCat(options.folder, "/checkpoints")),
       completed_step_(assignment_.start_step),
       thread_([this] { Run(); }) {}
@@ -67,6 +68,7 @@ void StageJob::Cancel(const absl::Status& reason) {
   if (!cancelled_.ok()) return;
   cancelled_ = OwnCopy(reason);
   if (exchange_ != nullptr) exchange_->Cancel(reason);
+  remote_->Cancel();
   changed_.notify_all();
 }
 
@@ -90,7 +92,7 @@ void StageJob::Run() {
   }
   Log(LogLevel::kError, absl::StrCat("stage failed: ", status.message()));
   outbox_.Add(
-      assignment_.epoch, assignment_.run,
+      assignment_.run, assignment_.epoch,
       Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(), status});
 }
 
@@ -127,15 +129,14 @@ absl::Status StageJob::FetchData(data::DatasetStore& store) {
   if (store.Has(id)) return absl::OkStatus();
   SetPhase("fetching data");
   const absl::Time deadline = dependencies_.clock->Now() + options_.transfer_max;
-  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index,
-                      dependencies_.remote->FetchIndex(id, deadline));
+  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, remote_->FetchIndex(id, deadline));
   if (index.Id() != id) {
     return absl::DataLossError(
         absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
   }
   return store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
     LH_RETURN_IF_ERROR(CheckCancelled());
-    return dependencies_.remote->FetchChunk(id, chunk, deadline);
+    return remote_->FetchChunk(id, chunk, deadline);
   });
 }
 
@@ -161,13 +162,13 @@ absl::Status StageJob::Build() {
   if (!assignment_.checkpoint.has_value()) return absl::OkStatus();
   return LoadStage(
       plan_.graph, *assignment_.checkpoint, *stage_,
-      {&local_shards_, dependencies_.remote, dependencies_.clock->Now() + options_.transfer_max,
+      {&local_shards_, remote_.get(), dependencies_.clock->Now() + options_.transfer_max,
        [this](const std::string& note) { Log(LogLevel::kInfo, note); }});
 }
 
 absl::Status StageJob::AwaitStart() {
   SetPhase("ready");
-  outbox_.Add(assignment_.epoch, assignment_.run, Ready{assignment_.run, assignment_.epoch});
+  outbox_.Add(assignment_.run, assignment_.epoch, Ready{assignment_.run, assignment_.epoch});
   std::unique_lock<std::mutex> lock(mutex_);
   dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + options_.transfer_max,
                                  [this] { return started_ || !cancelled_.ok(); });
@@ -205,7 +206,7 @@ absl::Status StageJob::Train() {
   };
   keeper_ = std::make_unique<ShardKeeper>(
       assignment_.run, KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_),
-      *dependencies_.remote, *dependencies_.clock, options_.transfer_max,
+      *remote_, *dependencies_.clock, options_.transfer_max,
       [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
   LH_RETURN_IF_ERROR(AwaitStart());
   SetPhase("training");
@@ -292,13 +293,13 @@ void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
   const std::string& run = assignment_.run;
   const int stage = assignment_.stage;
   if (status.ok()) {
-    outbox_.Add(epoch, run, ShardStored{run, epoch, stage, task.step, task.shard.shard});
+    outbox_.Add(run, epoch, ShardStored{run, epoch, stage, task.step, task.shard.shard});
   } else {
     Log(LogLevel::kWarning,
         absl::StrCat("checkpoint of step ", task.step, " not stored: ", status.message()));
-    outbox_.Add(epoch, run, ShardFailed{run, epoch, stage, task.step, status});
+    outbox_.Add(run, epoch, ShardFailed{run, epoch, stage, task.step, status});
   }
-  if (task.last) outbox_.Add(epoch, run, Ended{run, epoch, stage, task.step});
+  if (task.last) outbox_.Add(run, epoch, Ended{run, epoch, stage, task.step});
 }
 
 absl::Status StageJob::CheckCancelled() {

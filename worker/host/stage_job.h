@@ -62,6 +62,9 @@ class StageJob {
   const WorkerHostDependencies& dependencies_;
   Outbox& outbox_;
   std::unique_ptr<StageJob> previous_;
+  // Its own, so that Cancel ends the transfers of this job alone. A run that has ended is not
+  // cancelled while its last shard is under way.
+  const std::unique_ptr<RemoteStore> remote_;
   checkpoint::ShardStore local_shards_;
   DirectiveBox directives_;
 

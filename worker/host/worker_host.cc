@@ -13,12 +13,12 @@ class WorkerHost::Impl {
   Impl(WorkerHostOptions options, WorkerHostDependencies dependencies)
       : options_(std::move(options)),
         dependencies_(std::move(dependencies)),
-        outbox_(*dependencies_.control, options_.reports_kept) {}
-
-  ~Impl() {
-    // Transfers of a stage that is being dropped must not outlive the worker's wish to leave.
-    dependencies_.remote->Cancel();
-  }
+        outbox_(*dependencies_.control, options_.reports_kept, [this](uint64_t dropped) {
+          dependencies_.log(LogLevel::kWarning,
+                            absl::StrCat(dropped,
+                                         " step reports dropped so far: the coordinator is away "
+                                         "and more of them wait than are kept"));
+        }) {}
 
   Register MakeRegister() {
     outbox_.Pause();
@@ -45,13 +45,13 @@ class WorkerHost::Impl {
       const Assignment& current = job_->assignment();
       if (current.run == assignment.run && current.epoch >= assignment.epoch) return;
       job_->Cancel(absl::CancelledError("another assignment replaces it"));
-      outbox_.Forget(current.run, current.epoch);
       Retire();
     }
     dependencies_.log(
         LogLevel::kInfo,
         absl::StrCat("assigned: run=", assignment.run, " epoch=", ToString(assignment.epoch),
                      " stage=", assignment.stage, " of ", assignment.stages.size()));
+    outbox_.Begin(assignment.run, assignment.epoch);
     job_ = std::make_unique<StageJob>(assignment, options_, dependencies_, outbox_,
                                       std::move(retired_));
   }
@@ -79,7 +79,7 @@ class WorkerHost::Impl {
   }
 
   void On(const StepAcknowledged& acknowledged) {
-    outbox_.AcknowledgeReport(acknowledged.run, acknowledged.step);
+    outbox_.AcknowledgeReport(acknowledged.run, acknowledged.epoch, acknowledged.step);
   }
 
   void On(const Released& released) {
