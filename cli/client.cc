@@ -15,8 +15,8 @@ namespace longhaul::cli {
 namespace {
 
 constexpr absl::Duration kCallMax = absl::Seconds(30);
-// A run is answered when it is planned, which may take a while on a large cluster.
-constexpr absl::Duration kStartMax = absl::Minutes(2);
+// Longer than the coordinator takes at most, with time for reading a large data set before.
+const absl::Duration kRequestMax = daemon::kRequestMax + absl::Minutes(3);
 constexpr absl::Duration kConnectMax = absl::Seconds(5);
 
 // Where the coordinator is, and how we know.
@@ -29,6 +29,7 @@ struct Target {
 absl::StatusOr<Target> FindTarget(const Context& context) {
   const char* environment = std::getenv("LONGHAUL_COORDINATOR");
   const char* token_environment = std::getenv("LONGHAUL_TOKEN_FILE");
+  bool local_cluster = false;
   Target target;
   if (!context.coordinator.empty()) {
     target = {context.coordinator, "--coordinator", ""};
@@ -44,10 +45,11 @@ absl::StatusOr<Target> FindTarget(const Context& context) {
           context.LocalDir(), "; start one with: longhaul up --detach"));
     }
     target = {local->coordinator, absl::StrCat("the local cluster in ", context.LocalDir()), ""};
+    local_cluster = true;
   }
   if (!context.token_file.empty()) {
     target.token_file = context.token_file;
-  } else if (token_environment != nullptr && token_environment[0] != '\0') {
+  } else if (!local_cluster && token_environment != nullptr && token_environment[0] != '\0') {
     target.token_file = token_environment;
   } else {
     target.token_file = LocalTokenFile(context.LocalDir());
@@ -83,12 +85,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const Context& context) 
       daemon::OpenChannel(target.address, context.coordinator_name, *client->credentials_);
   client->admin_ = v1::Admin::NewStub(channel);
   client->storage_ = v1::Storage::NewStub(channel);
-  // One small call tells "nobody there" from everything that can go wrong later.
-  grpc::ClientContext call;
-  client->Prepare(call, kConnectMax);
-  v1::VersionResponse response;
-  LH_RETURN_IF_ERROR(
-      client->Convert(client->admin_->Version(&call, v1::VersionRequest(), &response)));
+  LH_RETURN_IF_ERROR(client->CheckReachable());
   return client;
 }
 
@@ -97,13 +94,29 @@ void Client::Prepare(grpc::ClientContext& call, absl::Duration timeout) const {
   credentials_->Sign(call);
 }
 
-absl::Status Client::Convert(const grpc::Status& status) const {
-  if (status.ok()) return absl::OkStatus();
-  const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-  if (!unreachable) return daemon::FromGrpc(status, "");
+absl::Status Client::CheckReachable() {
+  grpc::ClientContext call;
+  Prepare(call, kConnectMax);
+  v1::VersionResponse response;
+  const grpc::Status status = admin_->Version(&call, v1::VersionRequest(), &response);
+  const bool answered = status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+                        status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
+  return answered ? daemon::FromGrpc(status, "") : Unreachable(status);
+}
+
+absl::Status Client::Unreachable(const grpc::Status& status) const {
   return absl::UnavailableError(absl::StrCat("cannot reach the coordinator at ", address_,
                                              " (from ", source_, "): ", status.error_message()));
+}
+
+absl::Status Client::Convert(const grpc::Status& status) {
+  const bool doubtful = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                        status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  if (!doubtful) return daemon::FromGrpc(status, "");
+  if (const absl::Status reachable = CheckReachable(); !reachable.ok()) return reachable;
+  // It is there, so this is its answer, or that of a call which it did not get to.
+  return absl::AbortedError(
+      absl::StrCat("the coordinator at ", address_, " did not do it: ", status.error_message()));
 }
 
 template <typename Request, typename Response>
@@ -121,14 +134,14 @@ absl::StatusOr<Response> Client::Call(grpc::Status (v1::Admin::Stub::*method)(gr
 absl::StatusOr<std::string> Client::StartRun(const std::string& spec_json) {
   v1::StartRunRequest request;
   request.set_spec_json(spec_json);
-  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StartRun, request, kStartMax));
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StartRun, request, kRequestMax));
   return response.text();
 }
 
 absl::StatusOr<std::string> Client::StopRun(const std::string& run) {
   v1::StopRunRequest request;
   request.set_run(run);
-  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StopRun, request, kCallMax));
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StopRun, request, kRequestMax));
   return response.text();
 }
 
@@ -136,7 +149,7 @@ absl::StatusOr<std::string> Client::ResumeRun(const std::string& run, int stages
   v1::ResumeRunRequest request;
   request.set_run(run);
   request.set_stages(static_cast<uint32_t>(stages));
-  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::ResumeRun, request, kStartMax));
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::ResumeRun, request, kRequestMax));
   return response.text();
 }
 
@@ -152,22 +165,21 @@ absl::StatusOr<v1::RunSummary> Client::ShowRun(const std::string& run) {
 }
 
 absl::Status Client::WatchRun(const std::string& run, uint64_t after_step,
-                              absl::FunctionRef<bool(const v1::WatchRunResponse&)> on_update) {
-  grpc::ClientContext
-      call;  // no deadline: a run takes as long as it takes; keepalive ends the wait
+                              absl::FunctionRef<void(const v1::WatchRunResponse&)> on_update) {
+  // No deadline: a run takes as long as it takes; keepalive ends the wait for a dead coordinator.
+  grpc::ClientContext call;
   credentials_->Sign(call);
   v1::WatchRunRequest request;
   request.set_run(run);
   request.set_after_step(after_step);
   const auto reader = admin_->WatchRun(&call, request);
   v1::WatchRunResponse update;
-  while (reader->Read(&update)) {
-    if (on_update(update)) continue;
-    call.TryCancel();
-    reader->Finish();
-    return absl::OkStatus();
-  }
-  return Convert(reader->Finish());
+  while (reader->Read(&update)) on_update(update);
+  const grpc::Status status = reader->Finish();
+  // A coordinator that ends cancels its streams.
+  const bool lost = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                    status.error_code() == grpc::StatusCode::CANCELLED;
+  return lost ? Unreachable(status) : daemon::FromGrpc(status, "");
 }
 
 absl::StatusOr<v1::ListNodesResponse> Client::ListNodes() {
@@ -184,7 +196,7 @@ absl::StatusOr<v1::NodeSummary> Client::ShowNode(const std::string& node) {
 absl::StatusOr<std::string> Client::DrainNode(const std::string& node) {
   v1::DrainNodeRequest request;
   request.set_node(node);
-  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::DrainNode, request, kCallMax));
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::DrainNode, request, kRequestMax));
   return response.text();
 }
 
@@ -232,7 +244,7 @@ absl::Status Client::Upload(const data::DatasetIndex& index, const std::string& 
   finish.set_dataset(index.Id());
   v1::FinishUploadResponse finished;
   grpc::ClientContext call;
-  Prepare(call, kCallMax);
+  Prepare(call, kRequestMax);
   return Convert(storage_->FinishUpload(&call, finish, &finished));
 }
 

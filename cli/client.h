@@ -15,8 +15,9 @@
 
 namespace longhaul::cli {
 
-// One channel. Every call has a deadline; what the coordinator refuses keeps its code and words,
-// and Unavailable says which address was tried and how it was found.
+// One channel. Every call but WatchRun has a deadline. What the coordinator refuses keeps its words
+// and, but for Unavailable, its code: Unavailable always means that nobody answered, and says which
+// address was tried and how it was found.
 class Client {
  public:
   // Finds the address (--coordinator, LONGHAUL_COORDINATOR, the local cluster) and credentials, and
@@ -30,9 +31,10 @@ class Client {
   absl::StatusOr<std::string> ResumeRun(const std::string& run, int stages);
   absl::StatusOr<v1::ListRunsResponse> ListRuns();
   absl::StatusOr<v1::RunSummary> ShowRun(const std::string& run);
-  // Calls `on_update` for every update until the run is at rest, or until it returns false.
+  // Calls `on_update` for every update until the coordinator ends the stream, which it does when
+  // the run is at rest and when it ends itself. Unavailable when the connection was lost.
   absl::Status WatchRun(const std::string& run, uint64_t after_step,
-                        absl::FunctionRef<bool(const v1::WatchRunResponse&)> on_update);
+                        absl::FunctionRef<void(const v1::WatchRunResponse&)> on_update);
   absl::StatusOr<v1::ListNodesResponse> ListNodes();
   absl::StatusOr<v1::NodeSummary> ShowNode(const std::string& node);
   absl::StatusOr<std::string> DrainNode(const std::string& node);
@@ -48,7 +50,11 @@ class Client {
  private:
   Client() = default;
   void Prepare(grpc::ClientContext& call, absl::Duration timeout) const;
-  absl::Status Convert(const grpc::Status& status) const;
+  // One small call, which tells "nobody there" from everything else that can go wrong.
+  absl::Status CheckReachable();
+  absl::Status Unreachable(const grpc::Status& status) const;
+  // The error of a call on a connection that once worked.
+  absl::Status Convert(const grpc::Status& status);
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*,
                                                                         const Request&, Response*),

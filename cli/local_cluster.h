@@ -50,7 +50,7 @@ bool IsAlive(const LocalProcess& process);
 absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& options);
 
 // SIGTERM (workers first, so that they can leave their run in order), a second one after
-// `patience`, SIGKILL after twice that. Waits until all are gone. `progress` names who is still
+// `patience`, SIGKILL after twice that. Waits until all are gone; the error names who is still
 // there.
 absl::Status StopLocalCluster(const std::string& dir, absl::Duration patience);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -38,8 +39,11 @@ absl::Status CheckAllAlive(const LocalCluster& cluster, const std::string& dir) 
   return absl::OkStatus();
 }
 
-// Waits until the coordinator answers and every worker has joined.
-absl::Status AwaitReady(const LocalCluster& cluster, const Context& context, int workers) {
+// Waits until the coordinator answers and every worker has joined. Cancelled on one of `signals`,
+// which the caller has blocked.
+absl::Status AwaitReady(const LocalCluster& cluster, const Context& context, int workers,
+                        const sigset_t& signals) {
+  const timespec interval{0, 50'000'000};
   const absl::Time deadline = RealClock().Now() + kReadyMax;
   std::string last = "the coordinator did not answer";
   while (RealClock().Now() < deadline) {
@@ -55,7 +59,10 @@ absl::Status AwaitReady(const LocalCluster& cluster, const Context& context, int
         last = absl::StrCat(connected, " of ", workers, " workers have joined");
       }
     }
-    Pause(absl::Milliseconds(50));
+    if (const int signal = sigtimedwait(&signals, nullptr, &interval); signal > 0) {
+      return absl::CancelledError(absl::StrCat("ended by signal ", signal, " (", strsignal(signal),
+                                               ") before the cluster was ready"));
+    }
   }
   return absl::DeadlineExceededError(absl::StrCat("after ", absl::FormatDuration(kReadyMax), ", ",
                                                   last, "; logs are in ", context.LocalDir()));
@@ -100,8 +107,9 @@ int Up(Context& context, LocalClusterOptions options) {
         "--sites ", options.sites, " needs at least as many workers, not ", options.workers)));
   }
   options.dir = std::filesystem::absolute(context.LocalDir()).lexically_normal().string();
-  context.dir = options.dir;
-  context.coordinator.clear();  // this cluster, whatever the environment says
+  // This cluster with its own token, whatever else the command line and the environment say.
+  Context local;
+  local.dir = options.dir;
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -111,9 +119,8 @@ int Up(Context& context, LocalClusterOptions options) {
 
   auto cluster = StartLocalCluster(options);
   if (!cluster.ok()) return Fail(cluster.status());
-  context.coordinator = cluster->coordinator;
-  if (absl::Status ready = AwaitReady(*cluster, context, options.workers); !ready.ok()) {
-    const absl::Status stopped = StopLocalCluster(options.dir, absl::Seconds(5));
+  if (absl::Status ready = AwaitReady(*cluster, local, options.workers, signals); !ready.ok()) {
+    const absl::Status stopped = StopLocalCluster(options.dir, absl::Seconds(1));
     return Fail(stopped.ok() ? ready : Annotate(ready, stopped.message()));
   }
   PrintUp(context, *cluster, options);

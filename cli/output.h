@@ -12,7 +12,7 @@
 
 namespace longhaul::cli {
 
-// Columns padded to their widest cell, the first row underlined by nothing: it is in capitals.
+// Columns padded to their widest cell; the first row, the headings, is written in capitals.
 // Control characters in cells are escaped, since names and reasons come from other machines.
 void PrintTable(const std::vector<std::vector<std::string>>& rows);
 

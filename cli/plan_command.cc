@@ -1,6 +1,12 @@
 // longhaul plan FILE.yaml [--topology FILE.yaml]
+#include <cstdio>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
@@ -34,7 +40,34 @@ coordinator::NodeProfile ProfileOf(const v1::NodeSummary& node) {
   return profile;
 }
 
-// The nodes of a file, or the connected ones of the cluster.
+coordinator::LinkProfile ProfileOf(const v1::LinkSummary& link) {
+  return {link.from(), link.to(), link.latency_seconds(), link.bytes_per_second()};
+}
+
+// The connected nodes that are free, as a run would get them; the busy ones too where none is free.
+// Says on stderr which it was.
+void TakeNodes(const v1::ListNodesResponse& nodes, coordinator::PlanRequest& request) {
+  std::vector<coordinator::NodeProfile> busy;
+  std::vector<std::string> names;
+  for (const v1::NodeSummary& node : nodes.nodes()) {
+    if (node.state() != "connected") continue;
+    if (node.run().empty()) {
+      request.nodes.push_back(ProfileOf(node));
+      continue;
+    }
+    busy.push_back(ProfileOf(node));
+    names.push_back(absl::StrCat(node.node(), " (run ", node.run(), ")"));
+  }
+  if (busy.empty()) return;
+  const bool all_busy = request.nodes.empty();
+  std::fprintf(stderr, "longhaul: %s: %s\n",
+               all_busy ? "every node is busy; planned as if they were free"
+                        : "planned without the busy nodes",
+               Printable(absl::StrJoin(names, ", ")).c_str());
+  if (all_busy) request.nodes = std::move(busy);
+}
+
+// The nodes and links of a file, or those of the cluster.
 absl::Status FindNodes(const Context& context, const PlanOptions& options,
                        coordinator::PlanRequest& request) {
   if (!options.topology.empty()) {
@@ -47,9 +80,8 @@ absl::Status FindNodes(const Context& context, const PlanOptions& options,
   }
   LH_ASSIGN_OR_RETURN(const auto client, Client::Connect(context));
   LH_ASSIGN_OR_RETURN(const v1::ListNodesResponse nodes, client->ListNodes());
-  for (const v1::NodeSummary& node : nodes.nodes()) {
-    if (node.state() == "connected") request.nodes.push_back(ProfileOf(node));
-  }
+  TakeNodes(nodes, request);
+  for (const v1::LinkSummary& link : nodes.links()) request.links.push_back(ProfileOf(link));
   return absl::OkStatus();
 }
 

@@ -1,9 +1,11 @@
 // longhaul run start|ls|show|watch|stop|resume
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/client.h"
 #include "cli/context.h"
+#include "cli/follow.h"
 #include "cli/output.h"
 #include "cli/run_views.h"
 #include "cli/submit.h"
@@ -46,7 +48,7 @@ int Start(Context& context, const RunOptions& options) {
   auto text = (*client)->StartRun(run::ToJson(submission->spec));
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, name, *text);
-  return options.wait ? FollowRun(**client, name, 0, context.json()) : kExitDone;
+  return options.wait ? FollowRun(context, *std::move(client), name, 0) : kExitDone;
 }
 
 int List(Context& context) {
@@ -78,7 +80,7 @@ int Show(Context& context, const RunOptions& options) {
 int Watch(Context& context, const RunOptions& options) {
   auto client = Client::Connect(context);
   if (!client.ok()) return Fail(client.status());
-  return FollowRun(**client, options.run, options.after, context.json());
+  return FollowRun(context, *std::move(client), options.run, options.after);
 }
 
 int Stop(Context& context, const RunOptions& options) {
@@ -91,7 +93,7 @@ int Stop(Context& context, const RunOptions& options) {
   // Only the end matters, not the steps on the way.
   auto run = (*client)->ShowRun(options.run);
   if (!run.ok()) return Fail(run.status());
-  return FollowRun(**client, options.run, run->steps(), context.json());
+  return FollowRun(context, *std::move(client), options.run, run->steps());
 }
 
 int Resume(Context& context, const RunOptions& options) {
@@ -102,8 +104,9 @@ int Resume(Context& context, const RunOptions& options) {
   auto text = (*client)->ResumeRun(options.run, options.stages);
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, options.run, *text);
-  return options.wait ? FollowRun(**client, options.run, before->checkpoint_step(), context.json())
-                      : kExitDone;
+  return options.wait
+             ? FollowRun(context, *std::move(client), options.run, before->checkpoint_step())
+             : kExitDone;
 }
 
 }  // namespace

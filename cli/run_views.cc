@@ -1,11 +1,11 @@
 #include "cli/run_views.h"
 
 #include <cstdio>
-#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/context.h"
+#include "cli/output.h"
 
 namespace longhaul::cli {
 namespace {
@@ -23,67 +23,6 @@ std::string Progress(const v1::RunSummary& run) {
 std::string Loss(const v1::RunSummary& run) {
   return run.step() == 0 ? "-" : absl::StrFormat("%.4f", run.loss());
 }
-
-// Shows a run's updates; remembers how it ended.
-class Follower {
- public:
-  Follower(std::string run, bool json) : run_(std::move(run)), json_(json) {}
-
-  bool OnUpdate(const v1::WatchRunResponse& update) {
-    if (update.has_summary()) {
-      OnSummary(update.summary());
-    } else if (update.has_step()) {
-      OnStep(update.step());
-    }
-    return true;
-  }
-
-  int Finish() {
-    bar_.reset();
-    if (!last_.has_value()) return kExitFailed;
-    if (json_) {
-      PrintJsonLine({{"run", run_}, {"state", last_->state()}, {"reason", last_->reason()}});
-    } else {
-      std::printf("run %s is %s: %s\n", run_.c_str(), last_->state().c_str(),
-                  Printable(last_->reason()).c_str());
-    }
-    const bool good = last_->state() == "done" || last_->state() == "stopped";
-    return good ? kExitDone : kExitFailed;
-  }
-
- private:
-  void OnSummary(const v1::RunSummary& summary) {
-    if (!json_ && summary.state() != (last_ ? last_->state() : "")) {
-      bar_.reset();
-      std::fprintf(stderr, "run %s: %s%s%s\n", run_.c_str(), summary.state().c_str(),
-                   summary.reason().empty() ? "" : ", ", Printable(summary.reason()).c_str());
-    }
-    last_ = summary;
-  }
-
-  void OnStep(const v1::WatchedStep& step) {
-    if (json_) {
-      PrintJsonLine(StepToJson(run_, step));
-      return;
-    }
-    if (step.has_validation()) validation_ = step.validation_loss();
-    if (bar_ == nullptr && last_.has_value()) {
-      bar_ = std::make_unique<ProgressBar>(run_, last_->steps(), "steps");
-    }
-    if (bar_ == nullptr) return;
-    std::string note = absl::StrFormat("loss %.4f  %s tokens/s", step.loss(),
-                                       FormatRate(step.tokens_per_second()));
-    if (validation_.has_value()) absl::StrAppendFormat(&note, "  validation %.4f", *validation_);
-    if (!step.applied()) absl::StrAppend(&note, "  SKIPPED (norm not finite)");
-    bar_->Update(step.step(), note);
-  }
-
-  const std::string run_;
-  const bool json_;
-  std::unique_ptr<ProgressBar> bar_;
-  std::optional<v1::RunSummary> last_;
-  std::optional<double> validation_;
-};
 
 }  // namespace
 
@@ -183,15 +122,6 @@ void PrintRun(const v1::RunSummary& run) {
       std::printf("  - %s\n", Printable(reason.get<std::string>()).c_str());
     }
   }
-}
-
-int FollowRun(Client& client, const std::string& run, uint64_t after_step, bool json) {
-  Follower follower(run, json);
-  const absl::Status status = client.WatchRun(
-      run, after_step,
-      [&](const v1::WatchRunResponse& update) { return follower.OnUpdate(update); });
-  if (!status.ok()) return Fail(status);
-  return follower.Finish();
 }
 
 }  // namespace longhaul::cli

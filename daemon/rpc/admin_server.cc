@@ -180,6 +180,9 @@ grpc::Status AdminServer::ListNodes(grpc::ServerContext* context,
   for (const auto& [name, node] : state.nodes) {
     *response->add_nodes() = SummariseNode(state, node, parts_.clock.Now());
   }
+  for (const coordinator::LinkProfile& link : state.options.links) {
+    *response->add_links() = ToWire(link);
+  }
   return grpc::Status::OK;
 }
 

@@ -11,15 +11,16 @@
 #include "checkpoint/shard_store.h"
 #include "coordinator/host/coordinator_host.h"
 #include "daemon/rpc/credentials.h"
+#include "daemon/rpc/endpoint.h"
 #include "data/dataset.h"
 #include "longhaul/v1/admin.grpc.pb.h"
 
 namespace longhaul::daemon {
 
 struct AdminServerOptions {
-  absl::Duration request_max = absl::Minutes(2);  // for the core's answer, planning included
-  absl::Duration watch_poll = absl::Seconds(1);   // to notice that a watcher has left
-  int watch_steps_max = 512;                      // read from the store at one time
+  absl::Duration request_max = kRequestMax;      // for the core's answer, planning included
+  absl::Duration watch_poll = absl::Seconds(1);  // to notice that a watcher has left
+  int watch_steps_max = 512;                     // read from the store at one time
 };
 
 class AdminServer final : public v1::Admin::Service {

@@ -25,6 +25,10 @@ inline constexpr absl::Duration kPingEvery = absl::Seconds(20);
 inline constexpr absl::Duration kPingTimeout = absl::Seconds(10);
 inline constexpr absl::Duration kPingPermittedEvery = absl::Seconds(10);
 
+// Longest time in which the coordinator answers a person's request, planning included. Who asks
+// waits longer, so that what ends the wait is the coordinator's answer, which says more.
+inline constexpr absl::Duration kRequestMax = absl::Minutes(2);
+
 // A connection of its own, not shared with other channels to the same address. With TLS the server
 // must have a certificate for `peer_name`. Does not wait for the connection.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const std::string& peer_name,

@@ -135,6 +135,15 @@ v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::
   return summary;
 }
 
+v1::LinkSummary ToWire(const coordinator::LinkProfile& link) {
+  v1::LinkSummary wire;
+  wire.set_from(link.from_site);
+  wire.set_to(link.to_site);
+  wire.set_latency_seconds(link.latency_seconds);
+  wire.set_bytes_per_second(link.bytes_per_second);
+  return wire;
+}
+
 v1::WatchedStep ToWire(const coordinator::CompletedStep& step) {
   v1::WatchedStep wire;
   wire.set_step(static_cast<uint64_t>(step.step));

@@ -1,0 +1,22 @@
+// Following a run on the terminal.
+#ifndef LONGHAUL_CLI_FOLLOW_H_
+#define LONGHAUL_CLI_FOLLOW_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cli/client.h"
+#include "cli/context.h"
+
+namespace longhaul::cli {
+
+// Follows a run to its rest: a progress bar, or one JSON object a step. A coordinator that goes
+// away is said once on stderr and waited for, some minutes at most; then the steps go on behind the
+// last one shown. Returns the exit code: done and stopped are good ends.
+int FollowRun(const Context& context, std::unique_ptr<Client> client, const std::string& run,
+              uint64_t after_step);
+
+}  // namespace longhaul::cli
+
+#endif  // LONGHAUL_CLI_FOLLOW_H_
