@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "cli/output.h"
 
 namespace longhaul::cli {
 
@@ -31,7 +32,7 @@ void AddCommonOptions(CLI::App& app, Context& context) {
 }
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "longhaul: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "longhaul: %s\n", Printable(status.message()).c_str());
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:

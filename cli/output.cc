@@ -5,40 +5,28 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/text_escape.h"
 #include "nlohmann/json.hpp"
 
 namespace longhaul::cli {
 
-std::string Printable(absl::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '\n') {
-      safe += "\n";
-    } else if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      absl::StrAppendFormat(&safe, "\\x%02x", static_cast<unsigned char>(c));
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
+std::string Printable(absl::string_view text) { return EscapeControls(text, Newlines::kKept); }
 
 void PrintTable(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t c = 0; c < row.size(); ++c) {
-      widths[c] = std::max(widths[c], Printable(row[c]).size());
+      widths[c] = std::max(widths[c], EscapeControls(row[c], Newlines::kEscaped).size());
     }
   }
   for (const auto& row : rows) {
     std::string line;
     for (size_t c = 0; c < row.size(); ++c) {
-      const std::string cell = Printable(row[c]);
+      const std::string cell = EscapeControls(row[c], Newlines::kEscaped);
       absl::StrAppend(&line, cell);
       if (c + 1 < row.size()) line.append(widths[c] - cell.size() + 2, ' ');
     }

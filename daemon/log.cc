@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/text_escape.h"
 #include "spdlog/sinks/base_sink.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
@@ -43,25 +44,6 @@ absl::string_view Priority(LogLevel level) {
       break;
   }
   return "<3>";
-}
-
-void AppendEscaped(absl::string_view text, bool quoted, std::string& line) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const auto byte = static_cast<unsigned char>(c);
-    const bool c1_control =
-        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (c == '\n') {
-      absl::StrAppend(&line, "\\n");
-    } else if (byte < 0x20 || byte == 0x7F || c1_control) {
-      absl::StrAppendFormat(&line, "\\x%02x", byte);
-    } else if (quoted && (c == '"' || c == '\\')) {
-      line += '\\';
-      line += c;
-    } else {
-      line += c;
-    }
-  }
 }
 
 bool NeedsQuotes(absl::string_view value) {
@@ -121,13 +103,14 @@ LogStyle StyleFromEnvironment() {
 }
 
 std::string FormatLogLine(absl::string_view message, std::initializer_list<LogField> fields) {
-  std::string line;
-  AppendEscaped(message, false, line);
+  std::string line = EscapeControls(message, Newlines::kEscaped);
   for (const LogField& field : fields) {
-    const bool quoted = NeedsQuotes(field.value);
-    absl::StrAppend(&line, " ", field.key, "=", quoted ? "\"" : "");
-    AppendEscaped(field.value, quoted, line);
-    if (quoted) line += '"';
+    const std::string value =
+        NeedsQuotes(field.value)
+            ? absl::StrCat("\"", absl::StrReplaceAll(field.value, {{"\"", "\\\""}, {"\\", "\\\\"}}),
+                           "\"")
+            : field.value;
+    absl::StrAppend(&line, " ", field.key, "=", EscapeControls(value, Newlines::kEscaped));
   }
   return line;
 }

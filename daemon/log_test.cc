@@ -15,7 +15,7 @@ TEST(FormatLogLine, QuotesAndEscapes) {
   EXPECT_EQ(FormatLogLine("a\nb\x1B[31m", {{"key", "x\"y\n\x7F"}}),
             "a\\nb\\x1b[31m key=\"x\\\"y\\n\\x7f\"");
   // U+009B begins a terminal command as ESC [ does; ordinary letters stay.
-  EXPECT_EQ(FormatLogLine("\xC2\x9B \xC3\xA9", {}), "\\xc2\x9B \xC3\xA9");
+  EXPECT_EQ(FormatLogLine("\xC2\x9B \xC3\xA9", {}), "\\xc2\\x9b \xC3\xA9");
 }
 
 TEST(Log, PriorityStyleAndLevels) {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
-#include "run/utf8.h"
+#include "base/utf8.h"
 
 namespace longhaul::run {
 namespace {

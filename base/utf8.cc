@@ -1,13 +1,10 @@
-#include "run/utf8.h"
+#include "base/utf8.h"
 
-#include <cstddef>
 #include <cstdint>
 
-namespace longhaul::run {
-namespace {
+namespace longhaul {
 
-// Length of the well-formed sequence that `text` begins with; 0 if there is none.
-size_t SequenceLength(absl::string_view text) {
+size_t Utf8CharacterBytes(absl::string_view text) {
   const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
   const auto within = [&](size_t i, uint8_t low, uint8_t high) {
     return i < text.size() && byte(i) >= low && byte(i) <= high;
@@ -29,15 +26,13 @@ size_t SequenceLength(absl::string_view text) {
   return 0;
 }
 
-}  // namespace
-
 bool IsUtf8(absl::string_view text) {
   while (!text.empty()) {
-    const size_t length = SequenceLength(text);
+    const size_t length = Utf8CharacterBytes(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
   return true;
 }
 
-}  // namespace longhaul::run
+}  // namespace longhaul
