@@ -12,6 +12,7 @@
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
 #include "daemon/rpc/credentials.h"
+#include "daemon/rpc/grpc_log.h"
 #include "daemon/rpc/protocol.h"
 #include "daemon/worker_daemon.h"
 
@@ -76,6 +77,7 @@ CLI::App* AddRole(CLI::App& app, const std::string& name, const std::string& hel
 }
 
 int Main(int argc, char** argv) {
+  SilenceGrpc();
   CLI::App app("Longhaul's daemon: a coordinator, or a worker of one.", "longhauld");
   app.set_version_flag("--version", "longhauld " + OwnProtocol().build);
   app.require_subcommand(1);
