@@ -54,13 +54,4 @@ absl::StatusOr<std::string> ReadClusterToken(const std::string& path) {
   return token;
 }
 
-bool SameSecret(absl::string_view a, absl::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  }
-  return difference == 0;
-}
-
 }  // namespace longhaul::daemon

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace longhaul::daemon {
 
@@ -13,9 +12,6 @@ namespace longhaul::daemon {
 // spaces. Refused if others than the owner may read or change the file, or if it belongs to neither
 // this user nor root. Errors name path and remedy, never the token.
 absl::StatusOr<std::string> ReadClusterToken(const std::string& path);
-
-// Compares in a time that depends on the lengths only.
-bool SameSecret(absl::string_view a, absl::string_view b);
 
 }  // namespace longhaul::daemon
 

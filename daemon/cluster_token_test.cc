@@ -40,12 +40,5 @@ TEST(ClusterToken, RefusesWhatOthersMayReadAndWhatIsNoToken) {
   EXPECT_EQ(ReadClusterToken("/nonexistent/token").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(SameSecret, ComparesWhole) {
-  EXPECT_TRUE(SameSecret("abc", "abc"));
-  EXPECT_FALSE(SameSecret("abc", "abd"));
-  EXPECT_FALSE(SameSecret("abc", "abcd"));
-  EXPECT_FALSE(SameSecret("abc", ""));
-}
-
 }  // namespace
 }  // namespace longhaul::daemon

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/constant_time.h"
 #include "base/status_macros.h"
 #include "daemon/cluster_token.h"
 #include "grpc/grpc_security_constants.h"
@@ -86,7 +87,7 @@ absl::Status Credentials::CheckCall(const grpc::ServerContext& context) const {
         "cluster");
   }
   if (std::next(begin) != end ||
-      !SameSecret(absl::string_view(begin->second.data(), begin->second.size()), token_)) {
+      !EqualInConstantTime(absl::string_view(begin->second.data(), begin->second.size()), token_)) {
     return absl::UnauthenticatedError(
         "the call carries another cluster token; give this process the cluster_token_file of this "
         "cluster");

@@ -12,7 +12,7 @@ ARROWS = {
     "base": [],
     "model": ["base"],
     "run": ["base", "model"],
-    "data": ["base"],
+    "data": ["base", "run"],
     "schedule": ["base"],
     "compression": ["base"],
     "checkpoint": ["base", "model"],

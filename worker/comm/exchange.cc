@@ -7,11 +7,11 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/constant_time.h"
 #include "base/status_copy.h"
 #include "base/status_macros.h"
 #include "compression/codec.h"
 #include "compression/frame.h"
-#include "worker/comm/constant_time.h"
 #include "worker/comm/counters.h"
 #include "worker/comm/link_context.h"
 #include "worker/comm/link_receiver.h"

@@ -7,8 +7,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/constant_time.h"
 #include "base/status_macros.h"
-#include "worker/comm/constant_time.h"
 #include "worker/comm/exchange.h"
 
 namespace longhaul::worker {

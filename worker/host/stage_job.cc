@@ -7,25 +7,10 @@
 #include "base/status_copy.h"
 #include "base/status_macros.h"
 #include "data/dataset.h"
-#include "data/token_source.h"
+#include "data/run_data.h"
 #include "worker/host/stage_state.h"
 
 namespace longhaul::worker {
-namespace {
-
-data::TokenFormat FormatOf(run::Tokenizer tokenizer) {
-  switch (tokenizer) {
-    case run::Tokenizer::kBytes:
-      return data::TokenFormat::kBytes;
-    case run::Tokenizer::kUint16:
-      return data::TokenFormat::kUint16;
-    case run::Tokenizer::kUint32:
-      return data::TokenFormat::kUint32;
-  }
-  return data::TokenFormat::kBytes;
-}
-
-}  // namespace
 
 StageJob::StageJob(Assignment assignment, const WorkerHostOptions& options,
                    const WorkerHostDependencies& dependencies, Outbox& outbox,
@@ -114,8 +99,7 @@ absl::Status StageJob::OpenData() {
 
   data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
   LH_RETURN_IF_ERROR(FetchData(store));
-  LH_ASSIGN_OR_RETURN(tokens_, data::TokenSource::Open(store.DataPath(spec.data.id),
-                                                       FormatOf(spec.data.tokenizer)));
+  LH_ASSIGN_OR_RETURN(tokens_, data::OpenTokens(store.DataPath(spec.data.id), spec.data));
   if (tokens_->size() != spec.data.tokens) {
     return absl::DataLossError(absl::StrCat("data set ", spec.data.id, " has ", tokens_->size(),
                                             " tokens, the run says ", spec.data.tokens));

@@ -1,12 +1,12 @@
 // Comparison of secrets.
-#ifndef LONGHAUL_WORKER_COMM_CONSTANT_TIME_H_
-#define LONGHAUL_WORKER_COMM_CONSTANT_TIME_H_
+#ifndef LONGHAUL_BASE_CONSTANT_TIME_H_
+#define LONGHAUL_BASE_CONSTANT_TIME_H_
 
 #include <cstddef>
 
 #include "absl/strings/string_view.h"
 
-namespace longhaul::worker {
+namespace longhaul {
 
 // Whether the two are equal, in a time that depends on `given` alone, so that who guesses learns
 // nothing about `secret` from how long a refusal takes. An empty secret equals nothing.
@@ -19,6 +19,6 @@ inline bool EqualInConstantTime(absl::string_view given, absl::string_view secre
   return difference == 0;
 }
 
-}  // namespace longhaul::worker
+}  // namespace longhaul
 
-#endif  // LONGHAUL_WORKER_COMM_CONSTANT_TIME_H_
+#endif  // LONGHAUL_BASE_CONSTANT_TIME_H_

@@ -1,8 +1,8 @@
-#include "worker/comm/constant_time.h"
+#include "base/constant_time.h"
 
 #include <gtest/gtest.h>
 
-namespace longhaul::worker {
+namespace longhaul {
 namespace {
 
 TEST(EqualInConstantTime, OnlyTheSecretItselfIsEqual) {
@@ -18,4 +18,4 @@ TEST(EqualInConstantTime, NothingEqualsAnEmptySecret) {
 }
 
 }  // namespace
-}  // namespace longhaul::worker
+}  // namespace longhaul
