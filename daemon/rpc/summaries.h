@@ -24,6 +24,7 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const coordinator::State& state,
 v1::NodeSummary SummariseNode(const coordinator::State& state, const coordinator::NodeRecord& node,
                               absl::Time now);
 
+// As configured, for who plans.
 v1::LinkSummary ToWire(const coordinator::LinkProfile& link);
 
 // The rate is that of this step alone.
