@@ -190,7 +190,9 @@ absl::StatusOr<EvaluationResult> StageExecutor::Interpreter::Evaluate(int64_t st
 absl::Status StageExecutor::Interpreter::RunProgram(const schedule::Program& program) {
   slots_ = program.slots;
   for (const Instruction& instruction : program.instructions) {
-    const absl::Status status = (this->*MethodOf(instruction.kind))(instruction);
+    absl::Status status;
+    if (options_.check_cancelled) status = options_.check_cancelled();
+    if (status.ok()) status = (this->*MethodOf(instruction.kind))(instruction);
     if (!status.ok()) {
       return Annotate(status,
                       absl::StrCat("stage ", options_.stage,

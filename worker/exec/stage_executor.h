@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -69,6 +70,9 @@ struct ExecutorOptions {
   schedule::Program program;
   schedule::Program evaluation_program;         // empty instructions: no validation split
   absl::Duration wait_max = absl::Seconds(60);  // of a single wait for a peer
+  // Asked before each instruction; an error ends the step. A pipeline of one stage waits for no
+  // peer and would hear of a cancelled exchange nowhere else. Empty: never.
+  std::function<absl::Status()> check_cancelled;
 };
 
 // One thread. Everything passed by pointer outlives the executor.

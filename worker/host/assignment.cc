@@ -16,6 +16,18 @@ absl::Status Wrong(const Assignment& assignment, absl::string_view what) {
                                                  ToString(assignment.epoch), ": ", what));
 }
 
+absl::Status CheckStart(const Assignment& assignment) {
+  const int64_t steps = assignment.spec.train.steps;
+  if (assignment.start_step < 0 || assignment.start_step >= steps) {
+    return Wrong(assignment,
+                 absl::StrCat("it starts after step ", assignment.start_step, " of ", steps));
+  }
+  const int64_t state = assignment.checkpoint.has_value() ? assignment.checkpoint->step : 0;
+  if (assignment.start_step == state) return absl::OkStatus();
+  return Wrong(assignment, absl::StrCat("it starts after step ", assignment.start_step,
+                                        " from the state after step ", state));
+}
+
 absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph) {
   const size_t stages = assignment.stages.size();
   if (stages == 0) return Wrong(assignment, "it has no stages");
@@ -27,7 +39,8 @@ absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph
                  absl::StrCat(assignment.link_codecs.size(), " codecs for ", stages - 1, " links"));
   }
   for (const std::string& codec : assignment.link_codecs) {
-    LH_RETURN_IF_ERROR(compression::FindCodec(codec).status());
+    const absl::Status known = compression::FindCodec(codec).status();
+    if (!known.ok()) return Wrong(assignment, known.message());
   }
   const std::vector<int> cuts = graph.CutPoints();
   int expected_begin = 0;
@@ -106,6 +119,7 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
                               " micro-batches, more than the ", kValidationMicroBatchesMax,
                               " allowed; set a smaller data.validation_fraction"));
   }
+  LH_RETURN_IF_ERROR(CheckStart(assignment));
   StagePlan plan;
   LH_ASSIGN_OR_RETURN(plan.graph, model::BuildGraph(assignment.spec.model));
   LH_RETURN_IF_ERROR(CheckStages(assignment, plan.graph));

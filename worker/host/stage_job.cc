@@ -66,7 +66,6 @@ void StageJob::Run() {
   batches_.reset();
   tokens_.reset();
   if (status.ok()) {
-    SetPhase("ended");
     Log(LogLevel::kInfo, "stage ended");
     return;
   }
@@ -82,6 +81,7 @@ void StageJob::Run() {
 }
 
 absl::Status StageJob::RunToEnd() {
+  LH_RETURN_IF_ERROR(Prepare());
   LH_RETURN_IF_ERROR(OpenData());
   LH_RETURN_IF_ERROR(CheckCancelled());
   LH_RETURN_IF_ERROR(Build());
@@ -89,13 +89,29 @@ absl::Status StageJob::RunToEnd() {
   return Train();
 }
 
-absl::Status StageJob::OpenData() {
+absl::Status StageJob::Prepare() {
   const run::RunSpec& spec = assignment_.spec;
+  LH_RETURN_IF_ERROR(ValidateName("run name", assignment_.run));
+  LH_RETURN_IF_ERROR(run::Validate(spec));
   LH_ASSIGN_OR_RETURN(split_, data::SplitTokens(spec.data.tokens, spec.data.validation_fraction,
                                                 spec.model.context));
-  const bool is_first = assignment_.stage == 0;
-  const bool is_last = assignment_.stage + 1 == static_cast<int>(assignment_.stages.size());
-  if (!is_first && !is_last) return absl::OkStatus();
+  const int64_t evaluations =
+      spec.train.evaluate_every > 0
+          ? data::ValidationMicroBatches(split_, spec.train.micro_batch, spec.model.context)
+          : 0;
+  LH_ASSIGN_OR_RETURN(plan_, MakeStagePlan(assignment_, evaluations, options_.connections));
+  backend_ = compute::MakeCpuBackend(options_.threads);
+  if (assignment_.numeric_class.empty() || assignment_.numeric_class == backend_->numeric_class()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "run ", assignment_.run, " computes in numeric class ", assignment_.numeric_class,
+      ", this node in ", backend_->numeric_class(), "; bits would differ"));
+}
+
+absl::Status StageJob::OpenData() {
+  if (!plan_.is_first && !plan_.is_last) return absl::OkStatus();
+  const run::RunSpec& spec = assignment_.spec;
 
   data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
   LH_RETURN_IF_ERROR(FetchData(store));
@@ -127,18 +143,6 @@ absl::Status StageJob::FetchData(data::DatasetStore& store) {
 absl::Status StageJob::Build() {
   const run::RunSpec& spec = assignment_.spec;
   SetPhase("building");
-  const int64_t evaluations =
-      spec.train.evaluate_every > 0
-          ? data::ValidationMicroBatches(split_, spec.train.micro_batch, spec.model.context)
-          : 0;
-  LH_ASSIGN_OR_RETURN(plan_, MakeStagePlan(assignment_, evaluations, options_.connections));
-  backend_ = compute::MakeCpuBackend(options_.threads);
-  if (!assignment_.numeric_class.empty() &&
-      assignment_.numeric_class != backend_->numeric_class()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "run ", assignment_.run, " computes in numeric class ", assignment_.numeric_class,
-        ", this node in ", backend_->numeric_class(), "; bits would differ"));
-  }
   const compute::StageOptions stage_options{plan_.ranges[assignment_.stage], spec.train.micro_batch,
                                             plan_.program.slots};
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
@@ -206,6 +210,7 @@ absl::Status StageJob::Train() {
   executor_options.program = plan_.program;
   executor_options.evaluation_program = plan_.evaluation_program;
   executor_options.wait_max = options_.wait_max;
+  executor_options.check_cancelled = [this] { return CheckCancelled(); };
   StageExecutor executor(executor_options, stage_.get(), exchange.get(),
                          plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
                          plan_.is_first ? &directives_ : nullptr, dependencies_.clock);
@@ -283,7 +288,9 @@ void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
         absl::StrCat("checkpoint of step ", task.step, " not stored: ", status.message()));
     outbox_.Add(run, epoch, ShardFailed{run, epoch, stage, task.step, status});
   }
-  if (task.last) outbox_.Add(run, epoch, Ended{run, epoch, stage, task.step});
+  if (!task.last) return;
+  SetPhase("ended");
+  outbox_.Add(run, epoch, Ended{run, epoch, stage, task.step});
 }
 
 absl::Status StageJob::CheckCancelled() {

@@ -44,6 +44,8 @@ class StageJob {
   void Run();
   absl::Status RunToEnd();
 
+  // Checks the assignment before anything is fetched for it.
+  absl::Status Prepare();
   absl::Status OpenData();
   absl::Status FetchData(data::DatasetStore& store);
   absl::Status Build();
@@ -75,7 +77,6 @@ class StageJob {
   StagePlan plan_;
   std::unique_ptr<compute::Backend> backend_;
   std::unique_ptr<compute::Stage<float>> stage_;
-  std::unique_ptr<ShardKeeper> keeper_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -86,6 +87,7 @@ class StageJob {
   int64_t completed_step_;
   std::string phase_ = "loading";
 
+  std::unique_ptr<ShardKeeper> keeper_;  // the job's thread's; its thread uses what is above
   std::thread thread_;
 };
 

@@ -27,9 +27,31 @@ absl::Status LoadLocal(const model::Graph& graph, const checkpoint::Shard& shard
   return checkpoint::DecodeShard(graph, shard, bytes, wanted).status();
 }
 
+// What a shard file of these parameters may have at most; its true length comes from outside.
+uint64_t ShardBytesMax(const model::Graph& graph, const checkpoint::Shard& shard) {
+  constexpr uint64_t kTensorsEach = 3;            // weights and two moments
+  constexpr uint64_t kDescriptionBytesMax = 512;  // of one tensor, besides its name
+  uint64_t bytes = kDescriptionBytesMax;
+  for (const model::Parameter& parameter : graph.parameters) {
+    if (std::find(shard.parameters.begin(), shard.parameters.end(), parameter.name) ==
+        shard.parameters.end()) {
+      continue;
+    }
+    bytes += kTensorsEach * (sizeof(float) * static_cast<uint64_t>(parameter.elements()) +
+                             parameter.name.size() + kDescriptionBytesMax);
+  }
+  return bytes;
+}
+
 absl::Status LoadRemote(const model::Graph& graph, const checkpoint::Shard& shard,
                         const ShardSources& sources,
                         const std::vector<checkpoint::MutableParameterState>& wanted) {
+  const uint64_t bytes_max = ShardBytesMax(graph, shard);
+  if (shard.bytes > bytes_max) {
+    return absl::DataLossError(absl::StrCat("shard ", shard.sha256, " is said to have ",
+                                            shard.bytes, " bytes; its parameters need at most ",
+                                            bytes_max));
+  }
   LH_ASSIGN_OR_RETURN(const std::string bytes,
                       sources.remote->FetchShard(shard.sha256, shard.bytes, sources.deadline));
   LH_RETURN_IF_ERROR(Annotate(checkpoint::DecodeShard(graph, shard, bytes, wanted).status(),

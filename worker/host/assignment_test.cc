@@ -1,0 +1,213 @@
+#include "worker/host/assignment.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/family.h"
+#include "worker/host/host_testing.h"
+
+namespace longhaul::worker {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+model::Graph GraphOf(const run::RunSpec& spec) { return *model::BuildGraph(spec.model); }
+
+// Ends of the stages when the model is cut before each of these blocks.
+std::vector<int> Ends(const model::Graph& graph, const std::vector<int>& blocks) {
+  const std::vector<int> cuts = graph.CutPoints();
+  std::vector<int> ends;
+  for (const int block : blocks) ends.push_back(cuts[block - 1]);
+  ends.push_back(static_cast<int>(graph.ops.size()));
+  return ends;
+}
+
+TEST(MakeStagePlan, OneStageHasNoLinks) {
+  const run::RunSpec spec = TestSpec("r");
+  const auto plan = MakeStagePlan(TestAssignment(spec, Ends(GraphOf(spec), {})), 0, 1);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->is_first && plan->is_last);
+  EXPECT_THAT(plan->links, SizeIs(0));
+  EXPECT_EQ(plan->program.slots, 1);
+  EXPECT_TRUE(plan->evaluation_program.instructions.empty());
+}
+
+// Three stages, 3 micro-batches of 2 sequences of 8 tokens, hidden 8, vocabulary 256.
+TEST(MakeStagePlan, LinksAreWhatBothEndsNeed) {
+  const run::RunSpec spec = TestSpec("r");
+  const model::Graph graph = GraphOf(spec);
+  Assignment assignment = TestAssignment(spec, Ends(graph, {1, 3}), /*stage=*/0);
+  assignment.link_codecs = {"zstd", "bf16"};
+  auto plan = MakeStagePlan(assignment, 2, /*connections=*/4);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->is_first);
+  EXPECT_FALSE(plan->is_last);
+  EXPECT_FALSE(plan->evaluation_program.instructions.empty());
+  ASSERT_THAT(plan->links, SizeIs(2));
+  const LinkOptions& next = plan->links[0];
+  EXPECT_EQ(next.peer_stage, 1);
+  EXPECT_EQ(next.peer_node, "node-1");
+  EXPECT_EQ(next.peer_address, "memory:node-1");
+  EXPECT_EQ(next.codec, "zstd");
+  EXPECT_EQ(next.tensor_elements, 2u * 8 * 8);
+  EXPECT_EQ(next.tied_elements, 0u);
+  EXPECT_EQ(next.norms_max, 2 * graph.parameters.size());
+  EXPECT_EQ(next.connections, 4);
+  EXPECT_EQ(next.window, 3);
+  const LinkOptions& last = plan->links[1];
+  EXPECT_EQ(last.peer_stage, 2);
+  EXPECT_EQ(last.tensor_elements, 0u);
+  EXPECT_EQ(last.tied_elements, 256u * 8);
+
+  assignment.stage = 1;
+  plan = MakeStagePlan(assignment, 2, 4);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->is_first || plan->is_last);
+  ASSERT_THAT(plan->links, SizeIs(2));
+  EXPECT_EQ(plan->links[0].codec, "zstd");
+  EXPECT_EQ(plan->links[0].window, 3);
+  EXPECT_EQ(plan->links[1].codec, "bf16");
+  EXPECT_EQ(plan->links[1].window, 2);
+  EXPECT_EQ(plan->links[1].tied_elements, 0u);
+}
+
+TEST(MakeStagePlan, TwoTiedStagesShareOneLink) {
+  for (const bool tied : {false, true}) {
+    const run::RunSpec spec = TestSpec("r", tied);
+    const auto plan = MakeStagePlan(TestAssignment(spec, Ends(GraphOf(spec), {2}), 1), 0, 1);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    ASSERT_THAT(plan->links, SizeIs(1));
+    EXPECT_EQ(plan->links[0].tensor_elements, 2u * 8 * 8);
+    EXPECT_EQ(plan->links[0].tied_elements, tied ? 256u * 8 : 0u);
+  }
+}
+
+// Both ends of a link must agree, or their frames are refused. Micro-batches in flight of 1F1B:
+// min(stages - s, micro-batches) (Narayanan et al. 2021); GPipe keeps them all.
+TEST(MakeStagePlan, EveryPartitionHasTheWindowsOfItsSchedule) {
+  run::RunSpec spec = TestSpec("r");
+  const model::Graph graph = GraphOf(spec);
+  for (const char* schedule : {"1f1b", "gpipe"}) {
+    spec.schedule = schedule;
+    for (const std::vector<int>& blocks :
+         std::vector<std::vector<int>>{{1}, {2}, {3}, {1, 2}, {1, 3}, {2, 3}, {1, 2, 3}}) {
+      const int stages = static_cast<int>(blocks.size()) + 1;
+      for (int stage = 0; stage < stages; ++stage) {
+        const auto plan = MakeStagePlan(TestAssignment(spec, Ends(graph, blocks), stage), 0, 1);
+        ASSERT_TRUE(plan.ok()) << plan.status();
+        for (const LinkOptions& link : plan->links) {
+          if (link.tensor_elements == 0) continue;
+          const int upstream = std::min(stage, link.peer_stage);
+          EXPECT_EQ(link.window, spec.schedule == "gpipe" ? 3 : std::min(stages - upstream, 3));
+          EXPECT_EQ(link.tensor_elements, 2u * 8 * 8);
+        }
+      }
+    }
+  }
+}
+
+struct Hostile {
+  const char* what;
+  std::function<void(Assignment&)> spoil;
+  const char* message;
+};
+
+TEST(MakeStagePlan, RefusesWhatIsWrong) {
+  const run::RunSpec spec = TestSpec("r");
+  const model::Graph graph = GraphOf(spec);
+  const std::vector<int> ends = Ends(graph, {1, 3});
+  const std::vector<Hostile> cases = {
+      {"no stages", [](Assignment& a) { a.stages.clear(); }, "no stages"},
+      {"negative stage", [](Assignment& a) { a.stage = -1; }, "stage -1 of 3"},
+      {"stage beyond the last", [](Assignment& a) { a.stage = 3; }, "stage 3 of 3"},
+      {"too few codecs", [](Assignment& a) { a.link_codecs.pop_back(); }, "1 codecs for 2 links"},
+      {"too many codecs", [](Assignment& a) { a.link_codecs.push_back("none"); },
+       "3 codecs for 2 links"},
+      {"unknown codec", [](Assignment& a) { a.link_codecs[1] = "rot13"; }, "rot13"},
+      {"codec that only a planner knows", [](Assignment& a) { a.link_codecs[0] = "auto"; }, "auto"},
+      {"overlap", [](Assignment& a) { --a.stages[1].range.begin; }, "stage 1 has operators"},
+      {"gap", [](Assignment& a) { ++a.stages[1].range.begin; }, "stage 1 has operators"},
+      {"does not begin at the first operator", [](Assignment& a) { a.stages[0].range.begin = 1; },
+       "stage 0 has operators"},
+      {"begins before the first operator", [](Assignment& a) { a.stages[0].range.begin = -1; },
+       "stage 0 has operators"},
+      {"ends early", [](Assignment& a) { --a.stages[2].range.end; }, "stage 2 has operators"},
+      {"ends past the last operator", [](Assignment& a) { ++a.stages[2].range.end; },
+       "stage 2 has operators"},
+      {"empty stage", [](Assignment& a) { a.stages[1].range.end = a.stages[1].range.begin; },
+       "stage 1 has operators"},
+      {"backward stage", [](Assignment& a) { a.stages[1].range.end = 0; }, "stage 1 has operators"},
+      {"cut within a block",
+       [](Assignment& a) {
+         ++a.stages[0].range.end;
+         ++a.stages[1].range.begin;
+       },
+       "stage 0 has operators"},
+      {"a middle stage with everything",
+       [&](Assignment& a) { a.stages[1].range.end = static_cast<int>(graph.ops.size()); },
+       "stage 1 has operators"},
+      {"invalid spec", [](Assignment& a) { a.spec.model.context = 0; }, "model.context"},
+      {"unknown schedule", [](Assignment& a) { a.spec.schedule = "zigzag"; }, "schedule"},
+      {"start before the beginning", [](Assignment& a) { a.start_step = -1; },
+       "after step -1 of 6"},
+      {"nothing left to train", [](Assignment& a) { a.start_step = 6; }, "after step 6 of 6"},
+      {"no state to start from", [](Assignment& a) { a.start_step = 3; },
+       "after step 3 from the state after step 0"},
+      {"state of another step",
+       [](Assignment& a) {
+         a.start_step = 3;
+         a.checkpoint.emplace().step = 2;
+       },
+       "after step 3 from the state after step 2"},
+      {"state that is not asked for", [](Assignment& a) { a.checkpoint.emplace().step = 2; },
+       "after step 0 from the state after step 2"},
+  };
+  for (const Hostile& hostile : cases) {
+    Assignment assignment = TestAssignment(spec, ends, 1);
+    ASSERT_TRUE(MakeStagePlan(assignment, 0, 1).ok());
+    hostile.spoil(assignment);
+    const auto plan = MakeStagePlan(assignment, 0, 1);
+    EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument) << hostile.what;
+    EXPECT_THAT(std::string(plan.status().message()), HasSubstr(hostile.message)) << hostile.what;
+  }
+}
+
+TEST(OwnedParameters, CoverTheModelOnceForEveryPartition) {
+  for (const bool tied : {false, true}) {
+    const model::Graph graph = GraphOf(TestSpec("r", tied));
+    for (int set = 0; set < 8; ++set) {
+      std::vector<int> blocks;
+      for (int block = 1; block <= 3; ++block) {
+        if ((set >> (block - 1) & 1) != 0) blocks.push_back(block);
+      }
+      std::vector<model::OpRange> ranges;
+      for (const int end : Ends(graph, blocks)) {
+        ranges.push_back({ranges.empty() ? 0 : ranges.back().end, end});
+      }
+      std::map<std::string, int> owner;
+      for (int stage = 0; stage < static_cast<int>(ranges.size()); ++stage) {
+        const std::vector<int> owned = OwnedParameters(graph, ranges, stage);
+        EXPECT_TRUE(std::is_sorted(owned.begin(), owned.end()));
+        for (const int parameter : owned) {
+          EXPECT_TRUE(owner.emplace(graph.parameters[parameter].name, stage).second)
+              << graph.parameters[parameter].name << " has two owners";
+        }
+      }
+      EXPECT_EQ(owner.size(), graph.parameters.size());
+      EXPECT_EQ(owner["wte"], 0);
+      const int last = static_cast<int>(ranges.size()) - 1;
+      EXPECT_EQ(owner["ln_f.weight"], last);
+      EXPECT_EQ(owner.contains("head.weight"), !tied);
+      if (!tied) {
+        EXPECT_EQ(owner["head.weight"], last);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace longhaul::worker
