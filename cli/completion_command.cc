@@ -51,10 +51,10 @@ std::string BashCompletion(const CLI::App& app) {
       "    [ -n \"$words\" ] && break\n"
       "    case $path in *' '*) path=${path% *} ;; *) break ;; esac\n"
       "  done\n"
-      "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+      "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
       "  case $current in\n"
       "    -*) ;;\n"
-      "    *) COMPREPLY+=($(compgen -f -- \"$current\")) ;;\n"
+      "    *) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$current\") ;;\n"
       "  esac\n"
       "}\n"
       "complete -o filenames -F _longhaul longhaul\n");

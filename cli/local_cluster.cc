@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
@@ -57,6 +58,16 @@ absl::StatusOr<LocalCluster> ParseCluster(absl::string_view text) {
     cluster.processes.push_back(std::move(process));
   }
   return cluster;
+}
+
+// Of host:port; 0 if it has none.
+int PortOf(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  const bool is_port = colon != std::string::npos &&
+                       absl::SimpleAtoi(address.substr(colon + 1), &port) && port >= 0 &&
+                       port <= std::numeric_limits<uint16_t>::max();
+  return is_port ? port : 0;
 }
 
 // A TCP port of the loopback interface that is free now; `wanted` if it is.
@@ -218,8 +229,7 @@ absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& option
                                                    "; stop it with: longhaul down --dir ",
                                                    options.dir));
     }
-    const size_t colon = old->coordinator.rfind(':');
-    if (colon != std::string::npos) wanted_port = std::atoi(old->coordinator.c_str() + colon + 1);
+    wanted_port = PortOf(old->coordinator);
   }
   LH_ASSIGN_OR_RETURN(const int port, FreePort(wanted_port));
   LH_RETURN_IF_ERROR(MakeToken(LocalTokenFile(options.dir)));

@@ -43,7 +43,8 @@ void PrintJsonLine(const nlohmann::ordered_json& object) {
 std::string FormatBytes(double bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
+  // Below what would be shown as 1024.0.
+  while (bytes >= (unit == 0 ? 1024 : 1023.95) && unit + 1 < std::size(kUnits)) {
     bytes /= 1024;
     ++unit;
   }
@@ -52,13 +53,15 @@ std::string FormatBytes(double bytes) {
 }
 
 std::string FormatRate(double per_second) {
-  if (per_second >= 1e6) return absl::StrFormat("%.2fM", per_second / 1e6);
-  if (per_second >= 1e4) return absl::StrFormat("%.1fk", per_second / 1e3);
+  if (per_second >= 999'950) return absl::StrFormat("%.2fM", per_second / 1e6);
+  if (per_second >= 9'999.5) return absl::StrFormat("%.1fk", per_second / 1e3);
   return absl::StrFormat("%.0f", per_second);
 }
 
 std::string FormatSeconds(double seconds) {
   if (seconds < 10) return absl::StrFormat("%.1f s", seconds);
+  constexpr double kWholeMax = 1e15;
+  if (!(seconds < kWholeMax)) return absl::StrFormat("%g s", seconds);
   const int64_t whole = static_cast<int64_t>(seconds + 0.5);
   if (whole < 60) return absl::StrCat(whole, " s");
   if (whole < 3600) return absl::StrCat(whole / 60, " min ", whole % 60, " s");
@@ -88,7 +91,8 @@ void ProgressBar::Update(uint64_t done, absl::string_view note) {
 }
 
 void ProgressBar::Draw(uint64_t done, absl::string_view note, absl::Time now) {
-  const double share = total_ == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total_);
+  const double share =
+      done >= total_ ? 1.0 : static_cast<double>(done) / static_cast<double>(total_);
   std::string eta;
   if (done > first_ && done < total_) {
     const double per_unit =
@@ -96,7 +100,7 @@ void ProgressBar::Draw(uint64_t done, absl::string_view note, absl::Time now) {
     eta = absl::StrCat("  ETA ", FormatSeconds(per_unit * static_cast<double>(total_ - done)));
   }
   constexpr int kWidth = 24;
-  const int filled = std::min(kWidth, static_cast<int>(share * kWidth));
+  const int filled = static_cast<int>(share * kWidth);
   const std::string line =
       absl::StrFormat("%s [%s%s] %d/%d %s  %s%s", label_, std::string(filled, '#'),
                       std::string(kWidth - filled, '.'), done, total_, unit_, note, eta);

@@ -35,7 +35,7 @@ absl::Status Sampler::Forward(absl::Span<const int32_t> tokens) {
   const size_t context = static_cast<size_t>(graph_.context);
   if (tokens.empty() || tokens.size() > context) {
     return absl::InvalidArgumentError(
-        absl::StrCat("1 to ", context, " tokens fit into the context,", " not ", tokens.size()));
+        absl::StrCat("1 to ", context, " tokens fit into the context, not ", tokens.size()));
   }
   // Attention is causal, so what stands behind the last token does not matter.
   std::vector<int32_t> padded(tokens.begin(), tokens.end());
@@ -56,6 +56,10 @@ absl::StatusOr<int32_t> Sampler::Next(absl::Span<const int32_t> tokens,
   const size_t used = std::min(tokens.size(), static_cast<size_t>(graph_.context));
   LH_RETURN_IF_ERROR(Forward(tokens.subspan(tokens.size() - used)));
   const auto logits = stage_->logits().subspan((used - 1) * vocab, vocab);
+  if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the model's logits after ", used, " tokens are not finite: its training diverged"));
+  }
   const auto bits = RandomBits(options.seed, RandomStream::kSampling, 0, 0, position);
   return DrawToken(logits, options, static_cast<double>(bits[0]) * 0x1p-32);
 }

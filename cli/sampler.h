@@ -31,7 +31,8 @@ class Sampler {
   absl::StatusOr<std::vector<float>> Logits(absl::Span<const int32_t> tokens);
 
   // The token that follows `tokens` (of which the last `context` count); `position` numbers the
-  // draw. The same arguments give the same token.
+  // draw. The same arguments give the same token. FailedPrecondition if the model gives numbers
+  // that are not finite.
   absl::StatusOr<int32_t> Next(absl::Span<const int32_t> tokens, const SamplingOptions& options,
                                uint64_t position);
 
@@ -46,7 +47,8 @@ class Sampler {
   std::unique_ptr<compute::Stage<float>> stage_;
 };
 
-// Draws from softmax(logits / temperature) over the top_k likeliest; `uniform` in [0, 1) decides.
+// Draws from softmax(logits / temperature), all finite, over the top_k likeliest; `uniform` in [0,
+// 1) decides.
 int32_t DrawToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform);
 
 }  // namespace longhaul::cli

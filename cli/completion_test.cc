@@ -1,0 +1,99 @@
+// The script as bash runs it.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "cli/context.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class CompletionTest : public testing::Test {
+ protected:
+  CompletionTest() {
+    std::filesystem::remove_all(folder_);
+    EXPECT_TRUE(MakeDirectories(folder_).ok());
+    CLI::App app{"test", "longhaul"};
+    Context context;
+    Command chosen;
+    RegisterRunCommands(app, context, chosen);
+    RegisterPlanCommand(app, context, chosen);
+    RegisterLocalCommands(app, context, chosen);
+    RegisterCompletionCommand(app, context, chosen);
+    app.parse("completion bash", /*program_name_included=*/false);
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(chosen(context), kExitDone);
+    EXPECT_TRUE(
+        WriteFileAtomically(folder_ + "/script", testing::internal::GetCapturedStdout()).ok());
+  }
+  ~CompletionTest() override { std::filesystem::remove_all(folder_); }
+
+  // What bash offers for the last of `words`, in a folder with some files.
+  std::vector<std::string> Complete(const std::vector<std::string>& words) {
+    const std::string command = absl::StrCat(
+        "source ../script; COMP_WORDS=('", absl::StrJoin(words, "' '"),
+        "'); COMP_CWORD=", words.size() - 1,
+        "; _longhaul; [ ${#COMPREPLY[@]} = 0 ] || printf '%s\\n' \"${COMPREPLY[@]}\"\n");
+    EXPECT_TRUE(WriteFileAtomically(folder_ + "/command", command).ok());
+    EXPECT_TRUE(MakeDirectories(folder_ + "/files").ok());
+    std::FILE* pipe = ::popen(
+        absl::StrCat("cd '", folder_, "/files' && bash -c 'source ../command' 2>&1").c_str(), "r");
+    std::string output;
+    std::array<char, 4096> piece;
+    while (const size_t got = std::fread(piece.data(), 1, piece.size(), pipe)) {
+      output.append(piece.data(), got);
+    }
+    EXPECT_EQ(::pclose(pipe), 0) << output;
+    return absl::StrSplit(output, '\n', absl::SkipEmpty());
+  }
+  void AddFile(const std::string& name) {
+    EXPECT_TRUE(MakeDirectories(folder_ + "/files").ok());
+    EXPECT_TRUE(WriteFileAtomically(absl::StrCat(folder_, "/files/", name), "x").ok());
+  }
+
+  const std::string folder_ = testing::TempDir() + "longhaul-completion-test";
+};
+
+TEST_F(CompletionTest, OffersCommands) {
+  EXPECT_THAT(Complete({"longhaul", ""}), AllOf(Contains("run"), Contains("plan"), Contains("up"),
+                                                Contains("completion"), Not(Contains("watch"))));
+  EXPECT_THAT(Complete({"longhaul", "comp"}), ElementsAre("completion"));
+}
+
+TEST_F(CompletionTest, OffersSubcommandsAndTheirOptions) {
+  EXPECT_THAT(Complete({"longhaul", "run", "wa"}), ElementsAre("watch"));
+  EXPECT_THAT(Complete({"longhaul", "run", "watch", "--out"}), ElementsAre("--output"));
+  EXPECT_THAT(Complete({"longhaul", "run", "watch", "first", "--out"}), ElementsAre("--output"));
+  EXPECT_THAT(Complete({"longhaul", "run", "watch", "first", "--dir", "d", "--out"}),
+              ElementsAre("--output"));
+}
+
+TEST_F(CompletionTest, OffersFilesWhateverTheirNames) {
+  AddFile("a run.yaml");
+  AddFile("a*");
+  EXPECT_THAT(Complete({"longhaul", "plan", "a"}),
+              testing::UnorderedElementsAre("a run.yaml", "a*"));
+}
+
+TEST_F(CompletionTest, OffersNothingForWhatItDoesNotKnow) {
+  EXPECT_THAT(Complete({"longhaul", "nonsense", "--x"}), IsEmpty());
+  EXPECT_THAT(Complete({"longhaul", "a b", "$(touch hit)", "--x"}), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/files/hit"));
+}
+
+}  // namespace
+}  // namespace longhaul::cli

@@ -1,0 +1,94 @@
+#include "cli/submit.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SubmitTest : public testing::Test {
+ protected:
+  SubmitTest() {
+    std::filesystem::remove_all(folder_);
+    EXPECT_TRUE(MakeDirectories(folder_ + "/texts").ok());
+    Write("texts/corpus.txt", std::string(500, 'a') + std::string(500, '\xff'));
+  }
+  ~SubmitTest() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& bytes) {
+    ASSERT_TRUE(WriteFileAtomically(absl::StrCat(folder_, "/", name), bytes).ok());
+  }
+  absl::StatusOr<Submission> Prepare(const std::string& data, int vocab = 256) {
+    Write("run.yaml", absl::StrCat("name: first\n"
+                                   "model: {layers: 2, hidden: 8, heads: 2, context: 16, vocab: ",
+                                   vocab, "}\ndata: {", data,
+                                   "}\ntrain: {steps: 4, global_batch: 4, micro_batch: 2}\n"));
+    return PrepareSubmission(folder_ + "/run.yaml");
+  }
+  void ExpectRefused(const absl::StatusOr<Submission>& submission, absl::StatusCode code,
+                     const std::string& text) {
+    EXPECT_EQ(submission.status().code(), code) << submission.status();
+    EXPECT_THAT(std::string(submission.status().message()), HasSubstr(text));
+  }
+
+  const std::string folder_ = testing::TempDir() + "longhaul-submit-test";
+};
+
+TEST_F(SubmitTest, FindsTheDataBesideTheRunsFile) {
+  const auto submission = Prepare("train: texts/corpus.txt, validation_fraction: 0.1");
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->data_path, folder_ + "/texts/corpus.txt");
+  EXPECT_EQ(submission->spec.data.tokens, 1000);
+  EXPECT_EQ(submission->spec.data.id, submission->index.Id());
+  EXPECT_EQ(submission->index.bytes, 1000u);
+  const auto absolute = Prepare(absl::StrCat("train: ", folder_, "/texts/../texts/corpus.txt"));
+  ASSERT_TRUE(absolute.ok()) << absolute.status();
+  EXPECT_EQ(absolute->data_path, folder_ + "/texts/corpus.txt");
+  EXPECT_EQ(absolute->spec.data.id, submission->spec.data.id);
+}
+
+TEST_F(SubmitTest, ChecksTheFilesBeforeAnythingIsSent) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  ExpectRefused(Prepare("train: missing.txt"), absl::StatusCode::kNotFound, "missing.txt");
+  ExpectRefused(Prepare("train: texts/corpus.txt", 255), invalid, "at least 256");
+  ExpectRefused(Prepare("train: texts"), invalid, "texts");
+  Write("short", "0123456789abcdef");  // exactly one context: no target for its last token
+  ExpectRefused(Prepare("train: short"), invalid, "short");
+  Write("empty", "");
+  ExpectRefused(Prepare("train: empty"), invalid, "empty");
+  ExpectRefused(Prepare("train: texts/corpus.txt, validation_fraction: 0.01"), invalid,
+                "validation part");
+}
+
+TEST_F(SubmitTest, TokenFilesAreCheckedAsTokens) {
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  Write("odd.bin", std::string(1001, '\0'));
+  ExpectRefused(Prepare("train: odd.bin, tokenizer: uint16"), invalid, "odd.bin");
+  std::string big(4000, '\0');
+  big.replace(400, 4, "\xff\xff\xff\xff");  // beyond every vocabulary
+  Write("big.bin", big);
+  ExpectRefused(Prepare("train: big.bin, tokenizer: uint32"), invalid, "holds token 2147483647");
+  const auto submission = Prepare("train: texts/corpus.txt, tokenizer: uint16", 65536);
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->spec.data.tokens, 500);
+}
+
+TEST_F(SubmitTest, ARunsFileIsNamedWithItsMistake) {
+  EXPECT_EQ(ReadRunFile(folder_ + "/none.yaml").status().code(), absl::StatusCode::kNotFound);
+  Write("run.yaml", "name: first\nmodell: {}\n");
+  const auto spec = ReadRunFile(folder_ + "/run.yaml");
+  EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(spec.status().message()), HasSubstr("run.yaml"));
+  EXPECT_THAT(std::string(spec.status().message()), HasSubstr("'model'"));
+  Write("run.yaml", std::string((1 << 20) + 1, ' '));
+  EXPECT_EQ(ReadRunFile(folder_ + "/run.yaml").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace longhaul::cli
