@@ -8,6 +8,7 @@
 #include "compression/codec.h"
 #include "coordinator/plan/codecs.h"
 #include "coordinator/plan/host_sharing.h"
+#include "coordinator/plan/memory_fits.h"
 #include "coordinator/plan/partition.h"
 
 namespace longhaul::coordinator {
@@ -18,10 +19,12 @@ std::optional<std::vector<int>> PartitionOver(Job& job, const ScheduleModel& sch
   const auto seconds = [&](int stage, int begin, int end) {
     return job.costs[nodes[stage]].Seconds(begin, end).total() / ShareOf(hosts, hosts.host[stage]);
   };
-  const auto fits = [&](int stage, int begin, int end) {
-    return job.memory.Of(begin, end, schedule.slots()[stage]).total() <=
-           job.eligible.nodes[nodes[stage]].memory_bytes;
-  };
+  std::vector<StageRoom> rooms;
+  for (size_t stage = 0; stage < nodes.size(); ++stage) {
+    rooms.push_back({job.eligible.nodes[nodes[stage]].memory_bytes, schedule.slots()[stage]});
+  }
+  const MemoryFits fits(job.units, job.memory, std::move(rooms));
+  if (!fits.MayFit()) return std::nullopt;
   const auto cut_bytes = [&](int unit) { return job.units.CutBytes(unit); };
   return MinimizeSlowestStage({.units = job.units.count(),
                                .stages = static_cast<int>(nodes.size()),

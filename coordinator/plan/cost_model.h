@@ -24,7 +24,10 @@ class Units {
   model::OpRange Ops(int begin, int end) const { return {positions_[begin], positions_[end]}; }
   // fp32 bytes of one micro-batch that cross the cut in front of `unit`; 0 < unit < count().
   double CutBytes(int unit) const { return cut_bytes_[unit]; }
-  double CutBytesMax() const;
+  double CutBytesMax() const { return cut_bytes_max_; }
+  // Whether all units but the first and the last compute the same, each with parameters of its own:
+  // then only the number of them in a range counts.
+  bool alike() const { return alike_; }
   // fp32 bytes of the parameters that the first and the last unit share.
   double TiedBytes() const { return tied_bytes_; }
 
@@ -36,7 +39,9 @@ class Units {
   const int64_t micro_batch_;
   std::vector<int> positions_;     // of the units' first operators, and the end
   std::vector<double> cut_bytes_;  // by unit; 0 in front of the first
+  double cut_bytes_max_ = 0;
   double tied_bytes_ = 0;
+  bool alike_ = false;
 };
 
 // Predicted seconds of units on one node that nobody shares a host with.
@@ -61,7 +66,8 @@ class NodeCosts {
 // Seconds of one AdamW step over `weight_bytes` on a node: bound by its memory rate.
 double OptimizerSeconds(double weight_bytes, const NodeProfile& node);
 
-// Memory of stages, each range computed once. Keeps a reference to `units`.
+// Memory of stages, each range computed once, and of ranges that are alike only one. Keeps a
+// reference to `units`.
 class MemoryModel {
  public:
   explicit MemoryModel(const Units& units) : units_(units) {}
@@ -69,6 +75,9 @@ class MemoryModel {
   model::StageMemory Of(int begin, int end, int slots);
 
  private:
+  // The first range that is like this one.
+  std::pair<int, int> Representative(int begin, int end) const;
+
   const Units& units_;
   absl::flat_hash_map<std::pair<int, int>, model::StageMemory> one_slot_;
 };

@@ -1,17 +1,27 @@
 #include "coordinator/plan/placement.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "coordinator/plan/node_sets.h"
 
 namespace longhaul::coordinator {
 namespace {
 
 using NodeList = std::vector<int>;
+
+// Of sets of sites that grow: sizes considered, of 1 to as many sites as stages; sets kept of a
+// size, those that took the shortest ways; and site visits while they grow, for each number of
+// stages.
+constexpr int kSetSizesMax = 8;
+constexpr size_t kSetsOfASizeMax = 4;
+constexpr int kGrowingWorkMax = 2'000'000;
 
 // The nodes of each site, by the site's name.
 std::vector<NodeList> NodesBySite(absl::Span<const NodeProfile> nodes, const NodeList& chosen) {
@@ -35,28 +45,62 @@ std::set<std::vector<int>> AllSiteSets(int sites) {
   return sets;
 }
 
-// From each site on, the nearest to any of the set, one after another.
+// A set that grew from one site, and the length of the way it took.
+struct GrownSet {
+  double length = 0;
+  std::vector<int> sites;
+};
+
+// Grows a set from `start`, each time by the site nearest to any of it. `take` hears of it after
+// each one.
+void Grow(const PlacementProblem& problem, const std::vector<NodeList>& sites, int start,
+          absl::FunctionRef<void(const GrownSet& set)> take) {
+  const int count = static_cast<int>(sites.size());
+  std::vector<double> distance(count, std::numeric_limits<double>::infinity());
+  std::vector<bool> taken(count, false);
+  GrownSet set;
+  for (int newest = start; newest >= 0;) {
+    if (newest != start) set.length += distance[newest];
+    taken[newest] = true;
+    set.sites.push_back(newest);
+    take(set);
+    const int from = sites[newest].front();
+    newest = -1;
+    for (int site = 0; site < count; ++site) {
+      if (taken[site]) continue;
+      const SiteLeg& leg = problem.legs[from][sites[site].front()];
+      distance[site] = std::min(distance[site], leg.round_trip_seconds);
+      if (newest < 0 || distance[site] < distance[newest]) newest = site;
+    }
+  }
+}
+
 std::set<std::vector<int>> GrowingSiteSets(const PlacementProblem& problem,
                                            const std::vector<NodeList>& sites) {
   const int count = static_cast<int>(sites.size());
-  std::set<std::vector<int>> sets;
-  for (int start = 0; start < count; ++start) {
-    std::set<int> set = {start};
-    while (true) {
-      sets.insert(std::vector<int>(set.begin(), set.end()));
-      std::pair<double, int> nearest = {0, -1};
-      for (int site = 0; site < count; ++site) {
-        if (set.count(site) > 0) continue;
-        for (const int member : set) {
-          const double distance =
-              problem.leg(problem.nodes[sites[member].front()], problem.nodes[sites[site].front()])
-                  .round_trip_seconds;
-          if (nearest.second < 0 || distance < nearest.first) nearest = {distance, site};
-        }
+  const int largest = std::min(count, static_cast<int>(problem.slots.size()));
+  std::map<size_t, std::vector<GrownSet>> by_size;
+  for (int i = 0; i < kSetSizesMax; ++i) by_size[1 + i * (largest - 1) / (kSetSizesMax - 1)];
+  const int starts = std::clamp(kGrowingWorkMax / (count * count), 1, count);
+  for (int i = 0; i < starts; ++i) {
+    const int start = static_cast<int>(int64_t{i} * count / starts);
+    Grow(problem, sites, start, [&](const GrownSet& set) {
+      if (const auto same_size = by_size.find(set.sites.size()); same_size != by_size.end()) {
+        same_size->second.push_back(set);
       }
-      if (nearest.second < 0) break;
-      set.insert(nearest.second);
+    });
+  }
+  std::set<std::vector<int>> sets;
+  for (auto& [size, grown] : by_size) {
+    std::stable_sort(grown.begin(), grown.end(),
+                     [](const GrownSet& a, const GrownSet& b) { return a.length < b.length; });
+    std::set<std::vector<int>> kept;
+    for (GrownSet& set : grown) {
+      if (kept.size() == kSetsOfASizeMax) break;
+      std::sort(set.sites.begin(), set.sites.end());
+      kept.insert(std::move(set.sites));
     }
+    sets.merge(kept);
   }
   return sets;
 }
@@ -127,9 +171,7 @@ Placement PlaceSet(const PlacementProblem& problem, const NodeList& set) {
     order_problem.stages.push_back(static_cast<int>(from.size()));
     std::vector<SiteLeg>& legs = order_problem.legs.emplace_back();
     for (const NodeList& to : sites) {
-      legs.push_back(&from == &to
-                         ? SiteLeg{}
-                         : problem.leg(problem.nodes[from.front()], problem.nodes[to.front()]));
+      legs.push_back(&from == &to ? SiteLeg{} : problem.legs[from.front()][to.front()]);
     }
   }
   std::vector<int> site_order = BestSiteOrder(order_problem);

@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "coordinator/plan/links.h"
 #include "coordinator/plan/planner.h"
@@ -19,8 +18,7 @@ struct PlacementProblem {
   std::vector<double> model_seconds;    // by node: one micro-batch through the whole model, alone
   std::vector<int> slots;               // by stage; its size is the number of stages
   double micro_batches = 1;
-  // What crossing from one node to the other costs.
-  absl::FunctionRef<SiteLeg(const NodeProfile& from, const NodeProfile& to)> leg;
+  const std::vector<std::vector<SiteLeg>>& legs;  // [from][to], by nodes
 };
 
 // One set of nodes and the orders worth trying, each with the stages of a site side by side (so
@@ -30,8 +28,9 @@ struct Placement {
   std::vector<std::vector<int>> orders;
 };
 
-// The best estimate first. For every set of sites (of more than kExhaustiveSitesMax: those that
-// grow from one site by the nearest): the nodes that add most speed, and those with most memory.
+// The best estimate first. For every set of sites (of more than kExhaustiveSitesMax: the most
+// compact of those that grow from one site by the nearest, of a few sizes): the nodes that add most
+// speed, and those with most memory.
 std::vector<Placement> Placements(const PlacementProblem& problem);
 
 }  // namespace longhaul::coordinator

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "coordinator/plan/candidate.h"
+#include "coordinator/plan/effort.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/job.h"
 #include "coordinator/plan/placement.h"
@@ -24,16 +26,11 @@ namespace {
 // best estimates that fit. Long pipelines take long to simulate, and differ less.
 int SetsTriedMax(int stages) { return stages <= 16 ? 6 : 2; }
 
+// Orders of which the least full is looked for when none fits, which takes the square of the units.
+size_t OrdersRefusedMax(int units) { return std::clamp(4'000'000 / (units * units), 2, 1'000); }
+
 // A plan must be better by this part to replace one tried earlier: simpler ones are tried first.
 constexpr double kBetter = 1 - 1e-6;
-
-// Every number up to 16, then steps of about an eighth; `most` always.
-std::vector<int> StageCounts(int most) {
-  std::vector<int> counts;
-  for (int count = 1; count < most; count += std::max(1, count / 8)) counts.push_back(count);
-  counts.push_back(most);
-  return counts;
-}
 
 absl::Status CheckRequest(const PlanRequest& request) {
   const run::TrainSpec& train = request.spec.train;
@@ -51,64 +48,91 @@ absl::Status CheckRequest(const PlanRequest& request) {
 
 class Planner {
  public:
-  Planner(Job& job, bool stages_fixed) : job_(job) { decision_.stages_fixed = stages_fixed; }
+  Planner(Job& job, bool stages_fixed) : job_(job) {
+    decision_.stages_fixed = stages_fixed;
+    std::set<std::string> sites;
+    for (const NodeProfile& node : job_.eligible.nodes) sites.insert(node.site);
+    decision_.tried_all = sites.size() <= kExhaustiveSitesMax;
+  }
 
-  absl::Status TryCount(int stages);
+  // Before anything is tried.
+  absl::Status ComputeLegs();
+  absl::Status TryCounts(const Effort& effort);
+  bool found() const { return !decision_.candidates.empty(); }
   // FailedPrecondition when nothing that was tried fits.
   absl::StatusOr<Plan> Choose();
 
  private:
-  absl::StatusOr<std::vector<Placement>> PlacementsOf(const ScheduleModel& schedule) const;
+  absl::Status TryCount(int stages, int orders_max, bool last);
+  std::vector<Placement> PlacementsOf(const ScheduleModel& schedule) const;
 
   Job& job_;
+  std::vector<std::vector<SiteLeg>> legs_;  // [from][to], by nodes
   Decision decision_;
   absl::Status does_not_fit_;  // of the largest number of stages that does not fit
 };
 
-absl::StatusOr<std::vector<Placement>> Planner::PlacementsOf(const ScheduleModel& schedule) const {
-  std::vector<double> model_seconds;
-  for (const NodeCosts& costs : job_.costs) model_seconds.push_back(costs.Model().total());
-  absl::Status failed;
-  const auto leg = [&](const NodeProfile& from, const NodeProfile& to) {
-    absl::StatusOr<SiteLeg> result = LegBetween(job_, from, to);
-    failed.Update(result.status());
-    return result.ok() ? *result : SiteLeg{};
-  };
-  std::vector<Placement> placements =
-      Placements({.nodes = job_.eligible.nodes,
-                  .model_seconds = std::move(model_seconds),
-                  .slots = schedule.slots(),
-                  .micro_batches = static_cast<double>(job_.micro_batches()),
-                  .leg = leg});
-  LH_RETURN_IF_ERROR(failed);
-  return placements;
+absl::Status Planner::ComputeLegs() {
+  for (const NodeProfile& from : job_.eligible.nodes) {
+    std::vector<SiteLeg>& legs = legs_.emplace_back();
+    for (const NodeProfile& to : job_.eligible.nodes) {
+      LH_ASSIGN_OR_RETURN(legs.emplace_back(), LegBetween(job_, from, to));
+    }
+  }
+  return absl::OkStatus();
 }
 
-absl::Status Planner::TryCount(int stages) {
+std::vector<Placement> Planner::PlacementsOf(const ScheduleModel& schedule) const {
+  std::vector<double> model_seconds;
+  for (const NodeCosts& costs : job_.costs) model_seconds.push_back(costs.Model().total());
+  return Placements({.nodes = job_.eligible.nodes,
+                     .model_seconds = std::move(model_seconds),
+                     .slots = schedule.slots(),
+                     .micro_batches = static_cast<double>(job_.micro_batches()),
+                     .legs = legs_});
+}
+
+absl::Status Planner::TryCounts(const Effort& effort) {
+  decision_.tried_all = decision_.tried_all && effort.all_counts;
+  for (const int count : effort.counts) {
+    LH_RETURN_IF_ERROR(TryCount(count, effort.orders_max, count == effort.counts.back()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Planner::TryCount(int stages, int orders_max, bool last) {
   const schedule::Shape shape = {.stages = stages,
                                  .micro_batches = job_.micro_batches(),
                                  .tied = stages > 1 && job_.units.TiedBytes() > 0};
   LH_ASSIGN_OR_RETURN(const ScheduleModel schedule,
                       ScheduleModel::Create(job_.spec.schedule, shape));
-  LH_ASSIGN_OR_RETURN(const std::vector<Placement> placements, PlacementsOf(schedule));
+  const std::vector<Placement> placements = PlacementsOf(schedule);
   int sets_tried = 0;
+  int orders_tried = 0;
   for (const Placement& placement : placements) {
     if (sets_tried == SetsTriedMax(stages)) break;
     bool fits = false;
     for (const std::vector<int>& order : placement.orders) {
+      if (orders_tried == orders_max) {
+        decision_.tried_all = false;
+        break;
+      }
       LH_ASSIGN_OR_RETURN(std::optional<Candidate> candidate, Evaluate(job_, schedule, order));
       if (!candidate.has_value()) continue;
       fits = true;
+      ++orders_tried;
       decision_.candidates.push_back(*std::move(candidate));
     }
     sets_tried += fits ? 1 : 0;
   }
   if (sets_tried > 0) return absl::OkStatus();
   decision_.counts_not_fitting.push_back(stages);
+  if (found() || !last) return absl::OkStatus();
   std::vector<std::vector<int>> orders;
   for (const Placement& placement : placements) {
     orders.insert(orders.end(), placement.orders.begin(), placement.orders.end());
   }
+  orders.resize(std::min<size_t>(orders.size(), OrdersRefusedMax(job_.units.count())));
   does_not_fit_ = DoesNotFit(job_, schedule, orders, decision_.stages_fixed);
   return absl::OkStatus();
 }
@@ -149,9 +173,14 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
   const int nodes = static_cast<int>(eligible.nodes.size());
   Job job(request.spec, std::move(graph), std::move(eligible), Links(request.links));
   Planner planner(job, stages > 0);
-  const std::vector<int> counts =
-      stages > 0 ? std::vector<int>{stages} : StageCounts(std::min(layers, nodes));
-  for (const int count : counts) LH_RETURN_IF_ERROR(planner.TryCount(count));
+  LH_RETURN_IF_ERROR(planner.ComputeLegs());
+  const int most = std::min(layers, nodes);
+  const Effort effort = stages > 0 ? EffortForCount(layers, stages, job.micro_batches())
+                                   : EffortForCounts(layers, most, job.micro_batches());
+  LH_RETURN_IF_ERROR(planner.TryCounts(effort));
+  if (!planner.found() && stages == 0 && effort.counts.back() != most) {
+    LH_RETURN_IF_ERROR(planner.TryCounts(EffortForCount(layers, most, job.micro_batches())));
+  }
   return planner.Choose();
 }
 

@@ -233,6 +233,11 @@ std::vector<std::string> Reasons(const Job& job, const Decision& decision) {
   AddSharedHosts(job, chosen, reasons);
   AddUnusedNodes(job, chosen, reasons);
   for (const std::string& sentence : job.eligible.excluded) reasons.push_back(sentence + ".");
+  if (!decision.tried_all) {
+    reasons.push_back(
+        "Not every number of stages, set of nodes and order of sites was tried, since there are so "
+        "many: another plan may be better.");
+  }
   return reasons;
 }
 

@@ -1,8 +1,10 @@
 #include "coordinator/plan/refusal.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -28,6 +30,17 @@ double HighestLoad(const std::vector<Demand>& demands) {
   return highest;
 }
 
+// Models of more units are cut evenly for a refusal: none of their partitions fits either.
+constexpr int kExactUnitsMax = 200;
+
+std::vector<int> EvenBounds(int units, int stages) {
+  std::vector<int> bounds;
+  for (int stage = 0; stage <= stages; ++stage) {
+    bounds.push_back(static_cast<int>(int64_t{units} * stage / stages));
+  }
+  return bounds;
+}
+
 // The partition over `order` whose fullest node is the least full.
 std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
                                 const std::vector<int>& order) {
@@ -39,11 +52,13 @@ std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
   const auto always = [](int, int, int) { return true; };
   const auto no_bytes = [](int) { return 0.0; };
   const std::optional<std::vector<int>> bounds =
-      MinimizeSlowestStage({.units = job.units.count(),
-                            .stages = static_cast<int>(order.size()),
-                            .seconds = load,
-                            .fits = always,
-                            .cut_bytes = no_bytes});
+      job.units.count() > kExactUnitsMax
+          ? EvenBounds(job.units.count(), static_cast<int>(order.size()))
+          : MinimizeSlowestStage({.units = job.units.count(),
+                                  .stages = static_cast<int>(order.size()),
+                                  .seconds = load,
+                                  .fits = always,
+                                  .cut_bytes = no_bytes});
   LH_CHECK(bounds.has_value(), job.units.count(), " units in ", order.size(), " stages");
   std::vector<Demand> demands;
   for (size_t stage = 0; stage < order.size(); ++stage) {

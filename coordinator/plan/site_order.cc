@@ -1,13 +1,20 @@
 #include "coordinator/plan/site_order.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <utility>
 
 namespace longhaul::coordinator {
 namespace {
 
 // An order must be better by this part to replace an earlier one, so that rounding never decides.
 constexpr double kBetter = 1 - 1e-9;
+
+// Visits of sites while orders are made, and while they are improved: enough to end by itself for
+// a dozen sites, a few milliseconds for any number.
+constexpr int kStartingWorkMax = 200'000;
+constexpr int64_t kImprovingWorkMax = 100'000;
 
 std::vector<int> BestOfAll(const SiteOrderProblem& problem) {
   std::vector<int> order(problem.stages.size());
@@ -43,17 +50,25 @@ std::vector<int> NearestNeighbours(const SiteOrderProblem& problem, int start) {
   return order;
 }
 
-// Reverses parts of `order` while that makes it better.
-void Improve(const SiteOrderProblem& problem, std::vector<int>& order) {
-  double best_seconds = EstimateStep(problem, order);
+// An order and its estimate.
+struct Estimated {
+  double seconds = 0;
+  std::vector<int> order;
+};
+
+// Reverses parts of the order while that makes it better and `work`, in visits of sites, lasts.
+void Improve(const SiteOrderProblem& problem, Estimated& best, int64_t& work) {
+  std::vector<int>& order = best.order;
   for (bool improved = true; improved;) {
     improved = false;
     for (size_t begin = 0; begin + 1 < order.size(); ++begin) {
       for (size_t end = begin + 2; end <= order.size(); ++end) {
+        work -= static_cast<int64_t>(order.size());
+        if (work < 0) return;
         std::reverse(order.begin() + begin, order.begin() + end);
         const double seconds = EstimateStep(problem, order);
-        if (seconds < best_seconds * kBetter) {
-          best_seconds = seconds;
+        if (seconds < best.seconds * kBetter) {
+          best.seconds = seconds;
           improved = true;
         } else {
           std::reverse(order.begin() + begin, order.begin() + end);
@@ -86,17 +101,23 @@ double EstimateStep(const SiteOrderProblem& problem, const std::vector<int>& ord
 std::vector<int> BestSiteOrder(const SiteOrderProblem& problem) {
   const int sites = static_cast<int>(problem.stages.size());
   if (sites <= kExhaustiveSitesMax) return BestOfAll(problem);
-  std::vector<int> best;
-  double best_seconds = 0;
-  for (int start = 0; start < sites; ++start) {
+  const int starts = std::clamp(kStartingWorkMax / (sites * sites), 1, sites);
+  std::vector<Estimated> found;
+  for (int i = 0; i < starts; ++i) {
+    const int start = static_cast<int>(int64_t{i} * sites / starts);
     std::vector<int> order = NearestNeighbours(problem, start);
-    Improve(problem, order);
     const double seconds = EstimateStep(problem, order);
-    if (!best.empty() && seconds >= best_seconds * kBetter) continue;
-    best_seconds = seconds;
-    best = std::move(order);
+    found.push_back({seconds, std::move(order)});
   }
-  return best;
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Estimated& a, const Estimated& b) { return a.seconds < b.seconds; });
+  int64_t work = kImprovingWorkMax;
+  for (Estimated& one : found) Improve(problem, one, work);
+  const Estimated* best = &found.front();
+  for (const Estimated& one : found) {
+    if (one.seconds < best->seconds * kBetter) best = &one;
+  }
+  return best->order;
 }
 
 }  // namespace longhaul::coordinator

@@ -33,7 +33,7 @@ inline constexpr int kExhaustiveSitesMax = 7;
 
 // The order with the least estimate, the first of equals. Beyond kExhaustiveSitesMax sites: the
 // nearest neighbour from every start, improved by reversing parts while that helps (2-opt, Croes
-// 1958).
+// 1958), the best first; beyond dozens of sites from some starts only, and improved only so far.
 std::vector<int> BestSiteOrder(const SiteOrderProblem& problem);
 
 }  // namespace longhaul::coordinator
