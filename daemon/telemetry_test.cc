@@ -38,14 +38,14 @@ class Listener {
   int port_ = 0;
 };
 
-std::string Get(int port, const std::string& path) {
+std::string Ask(int port, const std::string& method, const std::string& path) {
   const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<uint16_t>(port));
   EXPECT_EQ(connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+  const std::string request = method + " " + path + " HTTP/1.0\r\n\r\n";
   EXPECT_EQ(send(descriptor, request.data(), request.size(), 0),
             static_cast<ssize_t>(request.size()));
   std::string answer;
@@ -66,12 +66,24 @@ TEST(Telemetry, ServesFiguresByName) {
     };
   });
   ASSERT_TRUE(telemetry.ok()) << telemetry.status();
-  const std::string answer = Get((*telemetry)->port(), "/metrics");
+  const std::string answer = Ask((*telemetry)->port(), "GET", "/metrics");
   EXPECT_THAT(answer, HasSubstr("# TYPE longhaul_nodes gauge"));
   EXPECT_THAT(answer, HasSubstr("longhaul_nodes{state=\"lost\"} 2"));
   EXPECT_THAT(answer, HasSubstr("longhaul_nodes{state=\"connected\"} 3"));
   EXPECT_THAT(answer, HasSubstr("# TYPE longhaul_things_total counter"));
   EXPECT_THAT(answer, HasSubstr("longhaul_things_total 7"));
+}
+
+TEST(Telemetry, OtherRequestsAreRefusedAndServingGoesOn) {
+  const auto telemetry = Telemetry::Serve({"127.0.0.1", 0}, [] { return std::vector<Figure>(); });
+  ASSERT_TRUE(telemetry.ok()) << telemetry.status();
+  const int port = (*telemetry)->port();
+  for (const char* path : {"/", "/metrics/", "/../../etc/passwd", "/%00", "*"}) {
+    EXPECT_THAT(Ask(port, "GET", path), HasSubstr(" 404 ")) << path;
+  }
+  EXPECT_THAT(Ask(port, "POST", "/metrics"), HasSubstr(" 405 "));
+  EXPECT_THAT(Ask(port, "GET", std::string(100000, 'a')), testing::Not(HasSubstr(" 200 ")));
+  EXPECT_THAT(Ask(port, "GET", "/metrics"), HasSubstr(" 200 "));
 }
 
 TEST(Telemetry, APortInUseIsNamed) {

@@ -12,6 +12,10 @@ using coordinator::RunState;
 
 class RecoveryTest : public testing::Test {
  protected:
+  static constexpr int64_t kSteps = 30;
+  // So many that a fault at the first checkpoint hits long before the end.
+  static constexpr int64_t kStepsOfLongRun = 300;
+
   void SetUp() override {
     cluster_.StartCoordinator();
     cluster_.StartWorker("a1", "a", 1);
@@ -21,9 +25,10 @@ class RecoveryTest : public testing::Test {
   }
 
   // Trains undisturbed on `stages` stages and returns the final state.
-  ModelState Reference(int stages) {
+  ModelState Reference(int stages, int64_t steps = kSteps) {
     run::RunSpec spec = cluster_.Spec("reference");
     spec.stages = stages;
+    spec.train.steps = steps;
     cluster_.StartRun(spec);
     cluster_.WaitForState("reference", RunState::kDone);
     return cluster_.State("reference");
@@ -61,27 +66,26 @@ TEST_F(RecoveryTest, StagesAndSchedulesAgree) {
 }
 
 TEST_F(RecoveryTest, StoppedAndResumedWithOtherStages) {
-  const ModelState reference = Reference(2);
+  const ModelState reference = Reference(2, kStepsOfLongRun);
   run::RunSpec spec = cluster_.Spec("stopped");
   spec.stages = 3;
+  spec.train.steps = kStepsOfLongRun;
   cluster_.StartRun(spec);
   cluster_.WaitForStep("stopped", 3);
   cluster_.StopRun("stopped");
-  cluster_.WaitFor("the run is at rest", [&] {
-    const RunState state = cluster_.Run("stopped").state;
-    return state == RunState::kStopped || state == RunState::kDone;
-  });
-  if (cluster_.Run("stopped").state == RunState::kStopped) cluster_.ResumeRun("stopped", 4);
+  cluster_.WaitForState("stopped", RunState::kStopped);
+  cluster_.ResumeRun("stopped", 4);
   cluster_.WaitForState("stopped", RunState::kDone);
   EXPECT_EQ(cluster_.State("stopped"), reference);
   ExpectEveryStepOnce("stopped");
 }
 
 TEST_F(RecoveryTest, WorkerDiesAndTheRunResumesFromItsCheckpoint) {
-  const ModelState reference = Reference(4);
+  const ModelState reference = Reference(4, kStepsOfLongRun);
   run::RunSpec spec = cluster_.Spec("killed");
   spec.stages = 4;
-  spec.checkpoint_every = 2;
+  spec.train.steps = kStepsOfLongRun;
+  spec.checkpoint_every = 20;
   cluster_.StartRun(spec);
   cluster_.WaitFor("a checkpoint", [&] { return cluster_.Run("killed").checkpoint.has_value(); });
   const std::string victim = cluster_.Run("killed").plan->stages[1].node;
