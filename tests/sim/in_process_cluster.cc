@@ -316,8 +316,7 @@ void InProcessCluster::Advance() {
     if (worker->connected()) worker->Send(worker::Heartbeat());
   }
   clock_.Advance(absl::Milliseconds(10));
-  // The cluster computes in real time: let some of it pass, or simulated time outruns the work. No
-  // outcome depends on how much.
+  // Let some real time pass too, or simulated time outruns the work. No outcome depends on it.
   std::mutex mutex;
   std::condition_variable never;
   std::unique_lock<std::mutex> lock(mutex);
