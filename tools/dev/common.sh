@@ -9,7 +9,8 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libabsl-dev libssl-dev libzstd-dev libxxhash-dev libopenblas-dev
   libsqlite3-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev
-  prometheus-cpp-dev libmicrohttpd-dev libsystemd-dev libgtest-dev libgmock-dev openssl python3 systemd
+  prometheus-cpp-dev libmicrohttpd-dev libsystemd-dev libgtest-dev libgmock-dev
+  openssl python3 systemd
 )
 # Only for ./dev lint and ./dev fuzz.
 lint_packages=(clang-format git)
