@@ -22,17 +22,18 @@
 namespace longhaul::worker {
 
 // What all stages do after a step; carried by the step's verdict, so all agree on the step.
-enum class Directive : uint32_t { kNone = 0, kCheckpoint = 1, kStop = 2 };
+// The numbers are those on the wire; 1 is no directive.
+enum class Directive : uint32_t { kNone = 0, kStop = 2 };
 
 // Asked by the first stage once a step, when it decides the verdict. Thread-safe: set by the
-// control loop, taken by the executor. A stop wins over a checkpoint.
+// control loop, taken by the executor.
 class DirectiveBox {
  public:
-  void Set(Directive directive);
-  Directive Take();
+  void Set(Directive directive) { pending_ = directive; }
+  Directive Take() { return pending_.exchange(Directive::kNone); }
 
  private:
-  std::atomic<uint32_t> pending_{0};
+  std::atomic<Directive> pending_{Directive::kNone};
 };
 
 // What a step cost this stage; seconds of the executor's thread. What is left of the total is

@@ -51,7 +51,7 @@ absl::StatusOr<Verdict> VerdictFromDoubles(absl::Span<const double> values) {
   const bool scale_fits =
       verdict.apply ? std::isfinite(values[2]) && values[2] > 0 : values[2] == 0;
   if (!scale_fits) return Refuse("the gradient scale", values[2]);
-  for (const Directive directive : {Directive::kNone, Directive::kCheckpoint, Directive::kStop}) {
+  for (const Directive directive : {Directive::kNone, Directive::kStop}) {
     if (values[3] != static_cast<double>(directive)) continue;
     verdict.directive = directive;
     return verdict;

@@ -41,7 +41,7 @@ TEST(Verdict, SkipsWhatIsNotFinite) {
 }
 
 TEST(Verdict, RoundTrips) {
-  for (const Directive directive : {Directive::kNone, Directive::kCheckpoint, Directive::kStop}) {
+  for (const Directive directive : {Directive::kNone, Directive::kStop}) {
     const Verdict verdict = DecideVerdict(123.456, 7, 0.5, directive);
     const auto back = VerdictFromDoubles(ToDoubles(verdict));
     ASSERT_TRUE(back.ok()) << back.status();
@@ -77,23 +77,17 @@ INSTANTIATE_TEST_SUITE_P(
                     BadVerdict{{1, 1, -1, 0}, "the gradient scale is -1"},
                     BadVerdict{{1, 1, kInfinity, 0}, "the gradient scale is inf"},
                     BadVerdict{{0, kNan, 1, 0}, "the gradient scale is 1"},
+                    BadVerdict{{1, 1, 1, 1}, "the directive is 1"},
                     BadVerdict{{1, 1, 1, 3}, "the directive is 3"},
                     BadVerdict{{1, 1, 1, 0.5}, "the directive is 0.5"},
                     BadVerdict{{1, 1, 1, kNan}, "the directive is"}));
 
-TEST(DirectiveBox, KeepsTheStrongestUntilItIsTaken) {
+TEST(DirectiveBox, IsTakenOnce) {
   DirectiveBox box;
   EXPECT_EQ(box.Take(), Directive::kNone);
-  box.Set(Directive::kCheckpoint);
-  box.Set(Directive::kNone);
-  EXPECT_EQ(box.Take(), Directive::kCheckpoint);
+  box.Set(Directive::kStop);
+  EXPECT_EQ(box.Take(), Directive::kStop);
   EXPECT_EQ(box.Take(), Directive::kNone);
-  box.Set(Directive::kStop);
-  box.Set(Directive::kCheckpoint);
-  EXPECT_EQ(box.Take(), Directive::kStop);
-  box.Set(Directive::kCheckpoint);
-  box.Set(Directive::kStop);
-  EXPECT_EQ(box.Take(), Directive::kStop);
 }
 
 }  // namespace
