@@ -1,6 +1,5 @@
 #include "daemon/coordinator_daemon.h"
 
-#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -50,8 +49,9 @@ class CoordinatorDaemon : public Daemon {
 
   ~CoordinatorDaemon() override {
     telemetry_.reset();
-    // That our own end closes the streams is nothing that the core should hear of.
-    leaving_ = true;
+    // That our own end closes the streams, and that no heartbeat comes while they close, is nothing
+    // that the core should hear of: it would take the nodes for lost.
+    if (host_ != nullptr) host_->Stop();
     server_.reset();
     host_.reset();
   }
@@ -153,9 +153,8 @@ class CoordinatorDaemon : public Daemon {
   }
 
   absl::Status StartServer() {
-    EventSink sink = {
-        [this] { return host_->NewSession(); },
-        [this](coordinator::Event event) { return !leaving_ && host_->Post(std::move(event)); }};
+    EventSink sink = {[this] { return host_->NewSession(); },
+                      [this](coordinator::Event event) { return host_->Post(std::move(event)); }};
     membership_ = std::make_unique<MembershipServer>(MembershipServerOptions(), std::move(sink),
                                                      sessions_, *credentials_, clock_, log_);
     storage_ = std::make_unique<StorageServer>(
@@ -175,7 +174,6 @@ class CoordinatorDaemon : public Daemon {
   const std::unique_ptr<Credentials> credentials_;
   Clock& clock_;
   Log& log_;
-  std::atomic<bool> leaving_{false};
   std::unique_ptr<FolderLock> lock_;
   data::DatasetStore datasets_;
   UploadStaging uploads_;

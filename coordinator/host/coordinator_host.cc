@@ -31,13 +31,20 @@ HostLoop::HostLoop(CoordinatorHostOptions options, CoordinatorHostDependencies d
       events_(options_.events_max, clock_),
       state_(std::move(state)),
       next_tick_(clock_.Now() + options_.tick_every) {
-  work_ = std::make_unique<WorkThread>(
-      WorkThread::Dependencies{&clock_, dependencies_.planner, dependencies_.checkpoints,
-                               [this](Event event) { AddAnswer(std::move(event)); }});
+  const WorkThread::Dependencies work = {&clock_, dependencies_.planner, dependencies_.checkpoints,
+                                         [this](Event event) { AddAnswer(std::move(event)); }};
+  planning_ = std::make_unique<WorkThread>(work);
+  committing_ = std::make_unique<WorkThread>(work);
   thread_ = std::thread([this] { Loop(); });
 }
 
 HostLoop::~HostLoop() {
+  Stop();
+  planning_.reset();
+  committing_.reset();
+}
+
+void HostLoop::Stop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ending_ = true;
@@ -45,8 +52,7 @@ HostLoop::~HostLoop() {
   }
   events_.Close();
   requests_.Close(absl::CancelledError("the coordinator is ending"));
-  thread_.join();
-  work_.reset();
+  if (thread_.joinable()) thread_.join();
 }
 
 absl::StatusOr<std::string> HostLoop::Request(PersonEvent event, absl::Time deadline) {

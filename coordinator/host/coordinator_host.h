@@ -43,14 +43,14 @@ struct CoordinatorHostDependencies {
   Journal* journal = nullptr;  // used by the loop thread only, once the host is made
   MetricsStore* metrics = nullptr;
   Checkpoints* checkpoints = nullptr;
-  // MakePlan; called on the work thread, one call at a time.
+  // MakePlan; called on a thread of its own, one call at a time.
   std::function<absl::StatusOr<Plan>(const PlanRequest&)> planner;
   // The core's decisions and the host's troubles; called from the host's threads.
   std::function<void(bool warning, const std::string& text)> log;
 };
 
-// Thread-safe. Owns the core's state and two threads: the loop (events, journal, messages) and the
-// work thread (planner, commits of manifests), whose answers come back as events.
+// Thread-safe. Owns the core's state and three threads: the loop (events, journal, messages), one
+// for the planner and one for commits of manifests, whose answers come back as events.
 //
 // A journal that cannot be written (full disk): an event from a person is undone and the request
 // answered with the error; any other event's actions are held back, in order, and the write is
@@ -61,9 +61,14 @@ class CoordinatorHost {
   // Loads the journal, restores the state, starts the threads.
   static absl::StatusOr<std::unique_ptr<CoordinatorHost>> Create(
       CoordinatorHostOptions options, CoordinatorHostDependencies dependencies);
-  // Finishes the event at work, drops the rest, joins the threads. Requests that wait get
-  // Cancelled.
+  // Stop, then joins the threads that work.
   virtual ~CoordinatorHost() = default;
+
+  // Finishes the event at work and drops the rest: when it returns, the core hears of nothing any
+  // more, neither streams that close nor time, and the journal stays as it is, so that a restart
+  // adopts the runs. Requests that wait get Cancelled. Looking goes on. Idempotent; called by one
+  // thread.
+  virtual void Stop() = 0;
 
   // A number for a new worker stream, unique in this process, rising.
   virtual uint64_t NewSession() = 0;

@@ -287,6 +287,44 @@ TEST_F(CoordinatorHostTest, EndingCancelsRequests) {
   ender.join();
 }
 
+// As when a service is restarted: streams are cut while the process still lives for a while.
+TEST_F(CoordinatorHostTest, AStoppedCoordinatorTakesNoNodeForLost) {
+  Open(journal_);
+  const uint64_t session = Train();
+  Report(session, 0, 1, 1);
+  const RunRecord before = Run();
+  host_->Stop();
+  EXPECT_FALSE(host_->Post(NodeDisconnected{session, "cut"}));
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(Run().phase, RunPhase::kTraining);
+  EXPECT_EQ(Ask(StopRun{0, "first"}).status().code(), absl::StatusCode::kCancelled);
+  host_->Stop();
+  host_.reset();
+
+  Open(journal_);
+  EXPECT_EQ(Run().phase, RunPhase::kAdopting);
+  EXPECT_EQ(Run().epoch, before.epoch);
+  const uint64_t again = Join("n1", Attachment{"first", kEpoch, 0, 1});
+  sink_.Take<StartMessage>(again);
+  Report(again, 0, 1, 2);
+  EXPECT_EQ(Run().phase, RunPhase::kTraining);
+}
+
+TEST_F(CoordinatorHostTest, ACheckpointIsCommittedWhileThePlannerIsBusy) {
+  Open(journal_);
+  const uint64_t session = Train();
+  std::mutex gate;
+  gate.lock();
+  planner_gate_ = &gate;
+  Join("n2");
+  const auto late = host_->Request(StartRun{0, SmallRun("second")}, clock_.Now());
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded);
+  StoreShard(session, 0, 1);
+  WaitForRun([](const RunRecord& r) { return r.checkpoint.has_value(); });
+  EXPECT_EQ(Run("second").phase, RunPhase::kPlanning);
+  gate.unlock();
+}
+
 TEST_F(CoordinatorHostTest, TheQueueOfEventsIsBounded) {
   CoordinatorHostOptions options;
   options.events_max = 8;

@@ -59,11 +59,11 @@ struct HostLoop::Perform {
   }
   void operator()(const RecordStep& a) const { host.reports_.push_back(a.report); }
   void operator()(const AcknowledgeStep& a) const { host.acknowledgements_.push_back(a); }
-  void operator()(const RequestPlan& a) const { host.work_->Submit(a); }
+  void operator()(const RequestPlan& a) const { host.planning_->Submit(a); }
   void operator()(const CommitManifest& a) const {
     // The steps of a checkpoint are never trained again: their reports come first.
     host.FlushReports();
-    host.work_->Submit(CommitWork{a.manifest, host.state_.runs.at(a.manifest.run).spec});
+    host.committing_->Submit(CommitWork{a.manifest, host.state_.runs.at(a.manifest.run).spec});
   }
   void operator()(const Reply& a) const {
     if (a.status.ok()) {

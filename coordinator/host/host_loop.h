@@ -25,6 +25,7 @@ class HostLoop : public CoordinatorHost {
   HostLoop(CoordinatorHostOptions options, CoordinatorHostDependencies dependencies, State state);
   ~HostLoop() override;
 
+  void Stop() override;
   uint64_t NewSession() override { return ++newest_session_; }
   bool Post(Event event) override { return events_.TryPush(std::move(event)); }
   absl::StatusOr<std::string> Request(PersonEvent event, absl::Time deadline) override;
@@ -76,7 +77,8 @@ class HostLoop : public CoordinatorHost {
   std::vector<StepReport> reports_;
   std::vector<AcknowledgeStep> acknowledgements_;
 
-  std::unique_ptr<WorkThread> work_;
+  std::unique_ptr<WorkThread> planning_;
+  std::unique_ptr<WorkThread> committing_;  // a checkpoint does not wait for a plan
   std::thread thread_;
 };
 
