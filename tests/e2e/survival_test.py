@@ -112,7 +112,7 @@ def lost_link():
             raise Failure("the daemons should stay in the cluster")
 
 
-def restarted_coordinator():
+def outlive_coordinator(how):
     """Training goes on without the coordinator; no step is lost or shown twice; same bits."""
     options = dict(steps=150, stages=2, every=40)
     with Cluster() as cluster:
@@ -121,7 +121,7 @@ def restarted_coordinator():
         cluster.start_run("rough", **options)
         cluster.wait_step("rough", 10)
         before = cluster.show("rough")["step"]
-        cluster.kill("coordinator")
+        cluster.kill("coordinator", how)
         for worker in ("w1", "w2"):
             log = cluster.folder / f"{worker}.log"
             wait_for(f"{worker} says that it is alone",
@@ -137,6 +137,16 @@ def restarted_coordinator():
         print(f"  killed at step {before}, adopted, done at {shown['step']}", flush=True)
         if cluster.digest("calm") != cluster.digest("rough"):
             raise Failure("the weights differ after the coordinator's restart")
+
+
+def restarted_coordinator():
+    """Its process is killed in the midst of a run, and started again."""
+    outlive_coordinator(signal.SIGKILL)
+
+
+def terminated_coordinator():
+    """As a service manager restarts it: it ends by itself, and takes nobody for lost."""
+    outlive_coordinator(signal.SIGTERM)
 
 
 def drained_node():
@@ -260,7 +270,7 @@ def full_disk():
 
 
 CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordinator,
-         drained_node, signalled_worker, corrupt_shards, full_disk]
+         terminated_coordinator, drained_node, signalled_worker, corrupt_shards, full_disk]
 
 
 def main():
