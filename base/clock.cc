@@ -45,31 +45,28 @@ absl::Time FakeClock::Now() const {
 
 bool FakeClock::WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                           absl::Time deadline, absl::FunctionRef<bool()> condition) {
-  Waiter self{lock.mutex(), &changed};
+  // Advance wakes waiters without their mutexes, so a wake-up can fall between the look at the time
+  // and the wait: look again now and then. What is decided depends on condition and fake time only.
+  constexpr std::chrono::milliseconds kLookAgain(5);
   {
     std::lock_guard<std::mutex> own(mutex_);
-    waiters_.push_back(&self);
+    waiters_.push_back(&changed);
   }
-  while (!condition() && Now() < deadline) changed.wait(lock);
-  {
-    std::lock_guard<std::mutex> own(mutex_);
-    waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &self));
+  bool holds = condition();
+  while (!holds && Now() < deadline) {
+    changed.wait_for(lock, kLookAgain);
+    holds = condition();
   }
-  return condition();
+  std::lock_guard<std::mutex> own(mutex_);
+  waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &changed));
+  return holds;
 }
 
 void FakeClock::Advance(absl::Duration duration) {
-  std::vector<Waiter> to_wake;
-  {
-    std::lock_guard<std::mutex> own(mutex_);
-    now_ += duration;
-    for (const Waiter* waiter : waiters_) to_wake.push_back(*waiter);
-  }
-  for (const Waiter& waiter : to_wake) {
-    // Taking the waiter's mutex puts this wake-up after its look at the time.
-    std::lock_guard<std::mutex> theirs(*waiter.mutex);
-    waiter.changed->notify_all();
-  }
+  // While mutex_ is held no waiter can leave, so that what is notified exists.
+  std::lock_guard<std::mutex> own(mutex_);
+  now_ += duration;
+  for (std::condition_variable* waiter : waiters_) waiter->notify_all();
 }
 
 }  // namespace longhaul

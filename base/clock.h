@@ -37,18 +37,13 @@ class FakeClock : public Clock {
   bool WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                  absl::Time deadline, absl::FunctionRef<bool()> condition) override;
 
-  // Wakes every waiter. The caller must not hold a mutex that a waiter waits with, and what is
-  // waited on must outlive the call.
+  // Wakes every waiter.
   void Advance(absl::Duration duration);
 
  private:
-  struct Waiter {
-    std::mutex* mutex;
-    std::condition_variable* changed;
-  };
   mutable std::mutex mutex_;  // acquired after a waiter's mutex, never before
   absl::Time now_;
-  std::vector<Waiter*> waiters_;
+  std::vector<std::condition_variable*> waiters_;
 };
 
 }  // namespace longhaul
