@@ -33,6 +33,7 @@ class CoordinatorHostTest : public testing::Test {
     dependencies.checkpoints = &checkpoints_;
     dependencies.planner = [this](const PlanRequest& request) {
       if (planner_gate_ == nullptr) return PlanOnAll(request);
+      planner_at_gate_ = true;
       const std::lock_guard<std::mutex> opened(*planner_gate_);
       return PlanOnAll(request);
     };
@@ -113,6 +114,7 @@ class CoordinatorHostTest : public testing::Test {
   std::unique_ptr<MetricsStore> metrics_;
   FakeCheckpoints checkpoints_;
   std::mutex* planner_gate_ = nullptr;
+  std::atomic<bool> planner_at_gate_{false};
   std::atomic<int> warnings_ = 0;
   std::unique_ptr<CoordinatorHost> host_;
 };
@@ -278,8 +280,8 @@ TEST_F(CoordinatorHostTest, EndingCancelsRequests) {
   planner_gate_ = &gate;
   absl::Status answer;
   std::thread person([&] { answer = Ask(StartRun{0, SmallRun()}).status(); });
-  // The run is there, the planner hangs.
-  WaitForRun([](const RunRecord&) { return true; });
+  // The planner hangs, so that the host cannot be gone before the person has been answered.
+  while (!planner_at_gate_) clock_.Advance(absl::ZeroDuration());
   std::thread ender([&] { host_.reset(); });
   person.join();
   EXPECT_EQ(answer.code(), absl::StatusCode::kCancelled);

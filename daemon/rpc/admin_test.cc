@@ -74,6 +74,7 @@ class FakeMetrics : public coordinator::MetricsStore {
 // Holds a state that the test changes; answers requests with their own words.
 class FakeHost : public coordinator::CoordinatorHost {
  public:
+  void Stop() override {}
   uint64_t NewSession() override { return 1; }
   bool Post(coordinator::Event) override { return true; }
   absl::StatusOr<std::string> Request(PersonEvent event, absl::Time) override {
