@@ -44,6 +44,15 @@ class MembershipServer::Writer {
     changed_.notify_all();
   }
 
+  // The handler is about to return: the stream ends with its status, not by being cancelled.
+  void End() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+  }
+
  private:
   // Whether the server has ended the stream by `deadline`.
   bool EndsBefore(absl::Time deadline) {
@@ -117,6 +126,7 @@ grpc::Status MembershipServer::Session(grpc::ServerContext* context, Stream* str
     log_.Debug("control stream opened", {{"node", node}, {"peer", DescribePeer(*context)}});
     end = ReadUntilTheEnd(*stream, session);
   }
+  writer.End();  // before its queue closes, which would look like the coordinator's own end
   sessions_.Close(session);
   sink_.post(coordinator::NodeDisconnected{session, std::string(end.message())});
   if (!end.ok()) {
