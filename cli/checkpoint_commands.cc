@@ -128,8 +128,8 @@ int Export(Context& context, const CheckpointOptions& options) {
   if (context.json()) {
     PrintJsonLine({{"run", options.run}, {"step", manifest->step}, {"directory", options.to}});
   } else {
-    std::printf("exported run %s, step %s, to %s\n", options.run.c_str(),
-                absl::StrCat(manifest->step).c_str(), options.to.c_str());
+    Print(absl::StrCat("exported run ", options.run, ", step ", manifest->step, ", to ", options.to,
+                       "\n"));
   }
   return kExitDone;
 }

@@ -165,7 +165,7 @@ absl::StatusOr<v1::RunSummary> Client::ShowRun(const std::string& run) {
 }
 
 absl::Status Client::WatchRun(const std::string& run, uint64_t after_step,
-                              absl::FunctionRef<void(const v1::WatchRunResponse&)> on_update) {
+                              absl::FunctionRef<bool(const v1::WatchRunResponse&)> on_update) {
   // No deadline: a run takes as long as it takes; keepalive ends the wait for a dead coordinator.
   grpc::ClientContext call;
   credentials_->Sign(call);
@@ -174,7 +174,12 @@ absl::Status Client::WatchRun(const std::string& run, uint64_t after_step,
   request.set_after_step(after_step);
   const auto reader = admin_->WatchRun(&call, request);
   v1::WatchRunResponse update;
-  while (reader->Read(&update)) on_update(update);
+  while (reader->Read(&update)) {
+    if (on_update(update)) continue;
+    call.TryCancel();
+    reader->Finish();
+    return absl::OkStatus();
+  }
   const grpc::Status status = reader->Finish();
   // A coordinator that ends cancels its streams.
   const bool lost = status.error_code() == grpc::StatusCode::UNAVAILABLE ||

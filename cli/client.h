@@ -31,10 +31,11 @@ class Client {
   absl::StatusOr<std::string> ResumeRun(const std::string& run, int stages);
   absl::StatusOr<v1::ListRunsResponse> ListRuns();
   absl::StatusOr<v1::RunSummary> ShowRun(const std::string& run);
-  // Calls `on_update` for every update until the coordinator ends the stream, which it does when
-  // the run is at rest and when it ends itself. Unavailable when the connection was lost.
+  // Calls `on_update` for every update until it says false or the coordinator ends the stream,
+  // which that does when the run is at rest and when it ends itself. Unavailable when the
+  // connection was lost.
   absl::Status WatchRun(const std::string& run, uint64_t after_step,
-                        absl::FunctionRef<void(const v1::WatchRunResponse&)> on_update);
+                        absl::FunctionRef<bool(const v1::WatchRunResponse&)> on_update);
   absl::StatusOr<v1::ListNodesResponse> ListNodes();
   absl::StatusOr<v1::NodeSummary> ShowNode(const std::string& node);
   absl::StatusOr<std::string> DrainNode(const std::string& node);

@@ -1,5 +1,4 @@
 // longhaul completion bash
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/context.h"
+#include "cli/output.h"
 
 namespace longhaul::cli {
 namespace {
@@ -68,7 +68,7 @@ void RegisterCompletionCommand(CLI::App& app, Context& context, Command& chosen)
   completion->add_option("shell", *shell, "bash")->required()->check(CLI::IsMember({"bash"}));
   completion->callback([&app, &chosen, shell] {
     chosen = [&app, shell](Context&) {
-      std::fputs(BashCompletion(app).c_str(), stdout);
+      Print(BashCompletion(app));
       return kExitDone;
     };
   });

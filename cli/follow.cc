@@ -55,8 +55,8 @@ class Follower {
     if (json_) {
       PrintJsonLine({{"run", run_}, {"state", last_->state()}, {"reason", last_->reason()}});
     } else {
-      std::printf("run %s is %s: %s\n", run_.c_str(), last_->state().c_str(),
-                  Printable(last_->reason()).c_str());
+      Print(Printable(
+          absl::StrCat("run ", run_, " is ", last_->state(), ": ", last_->reason(), "\n")));
     }
     const bool good = last_->state() == "done" || last_->state() == "stopped";
     return good ? kExitDone : kExitFailed;
@@ -116,8 +116,11 @@ int FollowRun(const Context& context, std::unique_ptr<Client> client, const std:
   Follower follower(run, after_step, context.json());
   while (!follower.at_rest()) {
     absl::Status status =
-        client->WatchRun(run, follower.after(),
-                         [&](const v1::WatchRunResponse& update) { follower.OnUpdate(update); });
+        client->WatchRun(run, follower.after(), [&](const v1::WatchRunResponse& update) {
+          follower.OnUpdate(update);
+          return OutputGood();
+        });
+    if (!OutputGood()) return kExitFailed;
     if (follower.at_rest()) break;
     if (status.ok()) status = absl::UnavailableError("it ended the connection");
     if (!absl::IsUnavailable(status)) return Fail(status);

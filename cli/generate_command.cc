@@ -75,22 +75,17 @@ absl::Status Emit(Sampler& sampler, std::vector<int32_t> tokens, const GenerateO
   const size_t prompt = tokens.size();
   const auto show = [&](int32_t token) {
     if (json) return;
-    if (bytes) {
-      std::fputc(token, stdout);
-    } else {
-      std::printf("%d ", token);
-    }
-    std::fflush(stdout);
+    Print(bytes ? std::string(1, static_cast<char>(token)) : absl::StrCat(token, " "));
   };
   for (const int32_t token : tokens) show(token);
-  for (int64_t i = 0; i < options.tokens; ++i) {
+  for (int64_t i = 0; i < options.tokens && OutputGood(); ++i) {
     LH_ASSIGN_OR_RETURN(const int32_t token,
                         sampler.Next(tokens, options.sampling, static_cast<uint64_t>(i)));
     tokens.push_back(token);
     show(token);
   }
   if (!json) {
-    std::fputc('\n', stdout);
+    Print("\n");
     return absl::OkStatus();
   }
   nlohmann::ordered_json object = {{"prompt_tokens", prompt}, {"tokens", tokens}};

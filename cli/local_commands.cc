@@ -95,10 +95,10 @@ void PrintUp(const Context& context, const LocalCluster& cluster,
                    {"sites", options.sites}});
     return;
   }
-  std::printf("coordinator %s, %d workers in %d site%s; folder %s\n", cluster.coordinator.c_str(),
-              options.workers, options.sites, options.sites == 1 ? "" : "s", options.dir.c_str());
-  if (!options.detach) std::printf("Ctrl+C stops the cluster\n");
-  std::fflush(stdout);
+  Print(absl::StrCat("coordinator ", cluster.coordinator, ", ", options.workers, " workers in ",
+                     options.sites, options.sites == 1 ? " site" : " sites", "; folder ",
+                     options.dir, "\n"));
+  if (!options.detach) Print("Ctrl+C stops the cluster\n");
 }
 
 int Up(Context& context, LocalClusterOptions options) {

@@ -1,6 +1,7 @@
 // longhaul: the user's and administrator's command.
 #include <csignal>
 #include <cstdio>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ std::string UnknownCommand(const CLI::App& app, int argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
-  // A reader that goes away (`| head`) ends the program like any other write error.
+  ReserveStandardStreams();
+  // A reader that goes away (`| head`) ends the program quietly, as is usual.
   std::signal(SIGPIPE, SIG_DFL);
   daemon::SilenceGrpc();
   CLI::App app{"Longhaul trains one model across data centres.", "longhaul"};
@@ -60,9 +62,14 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitDone : kExitBadInput;
+    std::ostringstream out, err;
+    const int code = app.exit(error, out, err) == 0 ? kExitDone : kExitBadInput;
+    Print(out.str());
+    std::fputs(err.str().c_str(), stderr);
+    return OutputGood() ? code : kExitFailed;
   }
-  return chosen(context);
+  const int code = chosen(context);
+  return code == kExitDone && !OutputGood() ? kExitFailed : code;
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ int Drain(Context& context, const std::string& name) {
   if (context.json()) {
     PrintJsonLine({{"node", name}, {"text", *text}});
   } else {
-    std::printf("%s\n", Printable(*text).c_str());
+    Print(absl::StrCat(Printable(*text), "\n"));
   }
   return kExitDone;
 }

@@ -1,9 +1,12 @@
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,6 +18,23 @@ namespace longhaul::cli {
 
 std::string Printable(absl::string_view text) { return EscapeControls(text, Newlines::kKept); }
 
+void Print(absl::string_view text) {
+  if (!OutputGood()) return;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return;
+  }
+  std::fprintf(stderr, "longhaul: cannot write to standard output: %s\n", std::strerror(errno));
+}
+
+bool OutputGood() { return std::ferror(stdout) == 0; }
+
+void ReserveStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest free number is taken, which is this one.
+    if (::fcntl(stream, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
+  }
+}
+
 void PrintTable(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
@@ -23,21 +43,20 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows) {
       widths[c] = std::max(widths[c], EscapeControls(row[c], Newlines::kEscaped).size());
     }
   }
+  std::string lines;
   for (const auto& row : rows) {
-    std::string line;
     for (size_t c = 0; c < row.size(); ++c) {
       const std::string cell = EscapeControls(row[c], Newlines::kEscaped);
-      absl::StrAppend(&line, cell);
-      if (c + 1 < row.size()) line.append(widths[c] - cell.size() + 2, ' ');
+      absl::StrAppend(&lines, cell);
+      if (c + 1 < row.size()) lines.append(widths[c] - cell.size() + 2, ' ');
     }
-    std::printf("%s\n", line.c_str());
+    lines += '\n';
   }
+  Print(lines);
 }
 
 void PrintJsonLine(const nlohmann::ordered_json& object) {
-  std::printf("%s\n",
-              object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-  std::fflush(stdout);
+  Print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 std::string FormatBytes(double bytes) {

@@ -12,6 +12,17 @@
 
 namespace longhaul::cli {
 
+// Writes to standard output at once, so that a pipe's reader sees it. The first write that fails is
+// said on stderr. Not thread-safe.
+void Print(absl::string_view text);
+
+// False once a write to standard output has failed: the program then ends with kExitFailed, soon.
+bool OutputGood();
+
+// Opens /dev/null in place of each standard stream that is closed, so that no file or connection
+// takes its number; writing to standard output then fails as it should. To be called first.
+void ReserveStandardStreams();
+
 // Columns padded to their widest cell; the first row, the headings, is written in capitals.
 // Control characters in cells are escaped, since names and reasons come from other machines.
 void PrintTable(const std::vector<std::vector<std::string>>& rows);
@@ -19,7 +30,7 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows);
 // Text from another machine, safe for a terminal.
 std::string Printable(absl::string_view text);
 
-// One object on one line, at once (flushed), so that a pipe's reader sees it.
+// One object on one line.
 void PrintJsonLine(const nlohmann::ordered_json& object);
 
 std::string FormatBytes(double bytes);      // "12.3 MiB"

@@ -97,9 +97,9 @@ int Plan(Context& context, const PlanOptions& options) {
   auto plan = coordinator::MakePlan(request);
   if (!plan.ok()) return Fail(plan.status());
   if (context.json()) {
-    std::printf("%s\n", coordinator::PlanToJson(*plan).c_str());
+    Print(absl::StrCat(coordinator::PlanToJson(*plan), "\n"));
   } else {
-    std::printf("%s", Printable(coordinator::PlanToText(*plan, request)).c_str());
+    Print(Printable(coordinator::PlanToText(*plan, request)));
   }
   return kExitDone;
 }

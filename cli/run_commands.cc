@@ -26,7 +26,7 @@ void PrintAnswer(const Context& context, const std::string& run, const std::stri
   if (context.json()) {
     PrintJsonLine({{"run", run}, {"text", text}});
   } else {
-    std::printf("%s\n", Printable(text).c_str());
+    Print(absl::StrCat(Printable(text), "\n"));
   }
 }
 

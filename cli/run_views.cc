@@ -1,6 +1,5 @@
 #include "cli/run_views.h"
 
-#include <cstdio>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +17,10 @@ nlohmann::ordered_json Embedded(const std::string& text) {
 
 std::string Progress(const v1::RunSummary& run) {
   return absl::StrCat(run.step(), "/", run.steps());
+}
+
+std::string Checkpoint(const v1::RunSummary& run, const std::string& none) {
+  return run.checkpoint_step() == 0 ? none : absl::StrCat("step ", run.checkpoint_step());
 }
 
 std::string Loss(const v1::RunSummary& run) {
@@ -77,31 +80,28 @@ void PrintRunTable(const v1::ListRunsResponse& runs) {
   for (const v1::RunSummary& run : runs.runs()) {
     rows.push_back({run.run(), run.state(), Progress(run), Loss(run),
                     FormatRate(run.tokens_per_second()), absl::StrCat(run.stages_size()),
-                    run.checkpoint_step() == 0 ? "-" : absl::StrCat("step ", run.checkpoint_step()),
-                    run.reason()});
+                    Checkpoint(run, "-"), run.reason()});
   }
   PrintTable(rows);
 }
 
 void PrintRun(const v1::RunSummary& run) {
-  std::printf("run         %s\n", run.run().c_str());
-  std::printf("state       %s%s%s\n", run.state().c_str(), run.reason().empty() ? "" : ": ",
-              Printable(run.reason()).c_str());
-  std::printf("epoch       %s (%s)\n", run.epoch().c_str(), run.phase().c_str());
-  std::printf("step        %s\n", Progress(run).c_str());
-  std::printf("loss        %s", Loss(run).c_str());
-  if (run.has_validation()) std::printf("   validation %.4f", run.validation_loss());
-  std::printf("\ntokens/s    %s", FormatRate(run.tokens_per_second()).c_str());
+  std::string head = absl::StrCat("run         ", run.run(), "\nstate       ", run.state(),
+                                  run.reason().empty() ? "" : ": ", run.reason(), "\nepoch       ",
+                                  run.epoch(), " (", run.phase(), ")\nstep        ", Progress(run),
+                                  "\nloss        ", Loss(run));
+  if (run.has_validation())
+    absl::StrAppendFormat(&head, "   validation %.4f", run.validation_loss());
+  absl::StrAppend(&head, "\ntokens/s    ", FormatRate(run.tokens_per_second()));
   if (run.predicted_step_seconds() > 0) {
-    std::printf("   (predicted step %s)", FormatSeconds(run.predicted_step_seconds()).c_str());
+    absl::StrAppend(&head, "   (predicted step ", FormatSeconds(run.predicted_step_seconds()), ")");
   }
-  std::printf("\ncheckpoint  %s\n", run.checkpoint_step() == 0
-                                        ? "none yet"
-                                        : absl::StrCat("step ", run.checkpoint_step()).c_str());
+  absl::StrAppend(&head, "\ncheckpoint  ", Checkpoint(run, "none yet"), "\n");
   if (run.skipped_steps() > 0) {
-    std::printf("skipped     %s steps had a gradient that was not finite\n",
-                absl::StrCat(run.skipped_steps()).c_str());
+    absl::StrAppend(&head, "skipped     ", run.skipped_steps(),
+                    " steps had a gradient that was not finite\n");
   }
+  Print(Printable(head));
   if (run.stages_size() == 0) return;
   std::vector<std::vector<std::string>> rows = {
       {"STAGE", "NODE", "SITE", "LAYERS", "STEP", "SECONDS", "COMPUTE", "WAIT"}};
@@ -112,14 +112,14 @@ void PrintRun(const v1::RunSummary& run) {
                     absl::StrFormat("%.3f", stage.compute_seconds()),
                     absl::StrFormat("%.3f", stage.wait_seconds())});
   }
-  std::printf("\n");
+  Print("\n");
   PrintTable(rows);
   const auto plan = Embedded(run.plan_json());
   if (!plan.is_object() || !plan.contains("reasons") || !plan["reasons"].is_array()) return;
-  std::printf("\nwhy this plan\n");
+  Print("\nwhy this plan\n");
   for (const auto& reason : plan["reasons"]) {
     if (reason.is_string()) {
-      std::printf("  - %s\n", Printable(reason.get<std::string>()).c_str());
+      Print(Printable(absl::StrCat("  - ", reason.get<std::string>(), "\n")));
     }
   }
 }

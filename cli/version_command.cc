@@ -1,6 +1,5 @@
 // longhaul version
-#include <cstdio>
-
+#include "absl/strings/str_cat.h"
 #include "cli/context.h"
 #include "cli/output.h"
 #include "daemon/rpc/protocol.h"
@@ -15,7 +14,8 @@ int Version(Context& context) {
     PrintJsonLine(
         {{"version", own.build}, {"oldest_protocol", own.oldest}, {"newest_protocol", own.newest}});
   } else {
-    std::printf("longhaul %s, protocol %u to %u\n", own.build.c_str(), own.oldest, own.newest);
+    Print(
+        absl::StrCat("longhaul ", own.build, ", protocol ", own.oldest, " to ", own.newest, "\n"));
   }
   return kExitDone;
 }

@@ -1,4 +1,5 @@
 // longhauld: the daemon. Exit codes: 0 done, 1 failed, 2 bad usage or bad configuration.
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -6,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/clock.h"
+#include "base/file.h"
 #include "daemon/config.h"
 #include "daemon/coordinator_daemon.h"
 #include "daemon/daemon_loop.h"
@@ -55,7 +57,8 @@ int RunRole(const Role<Config>& role, const Arguments& arguments) {
   if (!credentials.ok()) return Fail(log, credentials.status(), kBadUsage);
   if (arguments.check) {
     std::printf("%s: the configuration is good\n", arguments.config.c_str());
-    return kDone;
+    if (std::fflush(stdout) == 0) return kDone;
+    return Fail(log, ErrnoStatus(errno, "write to", "standard output"), kFailed);
   }
   absl::StatusOr<std::unique_ptr<Daemon>> daemon =
       role.start(*config, arguments.config, *std::move(credentials), RealClock(), log);

@@ -258,12 +258,13 @@ class Cluster:
         if how in (signal.SIGKILL, signal.SIGTERM):
             self.processes[name].wait(timeout=60)
 
-    def command(self, *arguments, timeout=120):
-        """Runs `longhaul` and returns the finished process."""
+    def command(self, *arguments, timeout=120, stdout=subprocess.PIPE, prefix=()):
+        """Runs `longhaul`, behind the words of a `prefix`, and returns the finished process."""
         environment = dict(os.environ, LONGHAUL_COORDINATOR=f"127.0.0.1:{self.port}",
                            LONGHAUL_TOKEN_FILE=str(self.token), HOME=str(self.folder))
-        return subprocess.run([BIN / "longhaul", *map(str, arguments)], capture_output=True,
-                              text=True, timeout=timeout, env=environment, cwd=self.folder)
+        return subprocess.run([*prefix, BIN / "longhaul", *map(str, arguments)], stdout=stdout,
+                              stderr=subprocess.PIPE, text=True, timeout=timeout, env=environment,
+                              cwd=self.folder)
 
     def ok(self, *arguments, timeout=120):
         done = self.command(*arguments, timeout=timeout)

@@ -31,6 +31,13 @@ class Checker:
             if not re.search(pattern, message):
                 raise Failure(f"{what}: no '{pattern}' in: {message}")
 
+    def unwritable(self, *arguments):
+        with open("/dev/full", "wb") as full:
+            done = self.cluster.command(*arguments, stdout=full)
+        self.count += 1
+        if done.returncode != FAILED or "No space left on device" not in done.stderr:
+            raise Failure(f"{arguments} on a full disk: {done.returncode}: {done.stderr}")
+
     def file_refused(self, what, patterns, text):
         path = self.cluster.folder / "bad.yaml"
         path.write_text(text)
@@ -130,6 +137,25 @@ def bad_requests(check):
         raise Failure(f"a refused run was kept: {cluster.ok('run', 'ls')}")
 
 
+def unwritable_output(check):
+    """Every kind of output that cannot be written is an error, whoever makes it."""
+    cluster = check.cluster
+    check.cluster.ok("checkpoint", "export", "twice", "--to", "model")
+    topology = cluster.folder / "topology.yaml"
+    topology.write_text("nodes: [{name: a, site: x, gigaflops: 9, memory_mebibytes: 4096}]\n")
+    run = cluster.folder / "twice.yaml"
+    generate = ("generate", "--checkpoint", "model", "--prompt", "the", "--tokens", 3)
+    commands = [("run", "ls"), ("run", "show", "twice"), ("run", "watch", "twice"), ("node", "ls"),
+                ("node", "show", "w1"), ("plan", run, "--topology", topology), generate,
+                ("checkpoint", "ls", "twice"), ("doctor",), ("version",)]
+    for command in commands:
+        for output in ("text", "json"):
+            check.unwritable(*command, "--output", output)
+    check.unwritable("--help")
+    check.unwritable("run", "ls", "--help")
+    check.unwritable("completion", "bash")
+
+
 def bad_circumstances(check):
     cluster = check.cluster
     check.refused("no coordinator", UNREACHABLE, ["127.0.0.1:1"], "run", "ls", "--coordinator",
@@ -202,7 +228,8 @@ def main():
     with Cluster() as cluster:
         cluster.start(2)
         check = Checker(cluster)
-        for part in (bad_run_files, bad_data, bad_requests, bad_circumstances):
+        for part in (bad_run_files, bad_data, bad_requests, unwritable_output,
+                     bad_circumstances):
             print(part.__name__, flush=True)
             part(check)
         print("bad_daemons", flush=True)

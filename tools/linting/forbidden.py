@@ -26,6 +26,10 @@ RULES = [
                 r"|\bstd::(printf|rand|time|clock)\s*\("),
      PURE, re.compile(r".*(_test\.cc$|/fuzz_|/script_runner)"),
      "pure folders know no threads, clocks, randomness or output"),
+    (re.compile(r"\b(cout|stdout)\b|(?<![\w.>:])(printf|puts|putchar)\s*\("
+                r"|\bstd::(printf|puts|putchar)\s*\("),
+     re.compile(r"cli/"), re.compile(r"cli/(output\.cc|.*_test\.cc)$"),
+     "no unchecked output: Print (cli/output.h) notices what could not be written"),
 ]
 
 _DIRECTIVE = re.compile(r"\s*#")

@@ -1,0 +1,3 @@
+#include <cstdio>
+
+void Print(const char* text) { std::fputs(text, stdout); }
