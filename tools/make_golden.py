@@ -56,20 +56,24 @@ def add_cases():
 def embedding_cases():
     make = Inputs(2)
     cases = []
-    for name, batch, context, vocab, width in [("small", 3, 4, 7, 5), ("one", 1, 1, 1, 1),
-                                               ("wide", 1, 3, 2, 70)]:
+    for name, batch, context, vocab, width, positioned in [
+            ("small", 3, 4, 7, 5, True), ("one", 1, 1, 1, 1, True), ("wide", 1, 3, 2, 70, True),
+            ("no positions", 2, 5, 6, 3, False)]:
         tokens = make.integers(0, vocab, batch * context)
         table = make.normal(vocab, width).requires_grad_()
-        positions = make.normal(context, width).requires_grad_()
-        output = F.embedding(tokens.view(batch, context), table) + positions
+        output = F.embedding(tokens.view(batch, context), table)
+        leaves = [table]
+        if positioned:
+            leaves.append(make.normal(context, width).requires_grad_())
+            output = output + leaves[1]
         output_gradient = make.normal(batch, context, width)
-        table_gradient, positions_gradient = gradients(output, output_gradient, (table, positions))
+        grads = gradients(output, output_gradient, leaves)
+        tensors = {"tokens": tokens, "table": table, "output": output,
+                   "output_gradient": output_gradient, "table_gradient": grads[0]}
+        if positioned:
+            tensors |= {"positions": leaves[1], "positions_gradient": grads[1]}
         cases.append(case(name, {"rows": batch * context, "context": context, "vocab": vocab,
-                                 "width": width},
-                          {"tokens": tokens, "table": table, "positions": positions,
-                           "output": output, "output_gradient": output_gradient,
-                           "table_gradient": table_gradient,
-                           "positions_gradient": positions_gradient}))
+                                 "width": width}, tensors))
     return cases
 
 

@@ -21,8 +21,10 @@ absl::Status Check(absl::string_view op, const EmbeddingShape& shape, size_t tok
                                        {"width", shape.width}}));
   LH_RETURN_IF_ERROR(CheckElements(op, "tokens", tokens, {shape.rows}));
   LH_RETURN_IF_ERROR(CheckElements(op, "table", elements.table, {shape.vocab, shape.width}));
-  LH_RETURN_IF_ERROR(
-      CheckElements(op, "positions", elements.positions, {shape.context, shape.width}));
+  if (elements.positions > 0) {
+    LH_RETURN_IF_ERROR(
+        CheckElements(op, "positions", elements.positions, {shape.context, shape.width}));
+  }
   return CheckElements(op, "output", elements.rows, {shape.rows, shape.width});
 }
 

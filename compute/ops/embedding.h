@@ -1,4 +1,4 @@
-// Token and position embedding.
+// Token embedding, with learned positions or without.
 #ifndef LONGHAUL_COMPUTE_OPS_EMBEDDING_H_
 #define LONGHAUL_COMPUTE_OPS_EMBEDDING_H_
 
@@ -16,14 +16,14 @@ struct EmbeddingShape {
 };
 
 // output[r] = table[tokens[r]] + positions[r % context]. table [vocab, width], positions
-// [context, width], output [rows, width]. T is float or double. OutOfRange for a token outside the
-// vocabulary.
+// [context, width] or empty (nothing is added), output [rows, width]. T is float or double.
+// OutOfRange for a token outside the vocabulary.
 template <typename T>
 absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
                               absl::Span<const int32_t> tokens, absl::Span<const T> table,
                               absl::Span<const T> positions, absl::Span<T> output);
 
-// Adds to table_gradient and positions_gradient, in row order.
+// Adds to table_gradient and positions_gradient (empty without positions), in row order.
 template <typename T>
 absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
                                absl::Span<const int32_t> tokens,

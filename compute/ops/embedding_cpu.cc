@@ -1,5 +1,7 @@
 #include "compute/ops/embedding_cpu.h"
 
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/simd/kernels.h"
@@ -16,9 +18,13 @@ absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
   const int64_t width = shape.width;
   ForChunks(backend, shape.rows, ChunkRows(width), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      kernels.add(table.data() + tokens[row] * width,
-                  positions.data() + row % shape.context * width, output.data() + row * width,
-                  width);
+      const T* token = table.data() + tokens[row] * width;
+      T* result = output.data() + row * width;
+      if (positions.empty()) {
+        std::copy_n(token, width, result);
+      } else {
+        kernels.add(token, positions.data() + row % shape.context * width, result, width);
+      }
     }
   });
   return absl::OkStatus();
@@ -38,8 +44,9 @@ absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
     for (int64_t row = 0; row < shape.rows; ++row) {
       const T* from = output_gradient.data() + row * width + begin;
       T* token_sum = table_gradient.data() + tokens[row] * width + begin;
-      T* position_sum = positions_gradient.data() + row % shape.context * width + begin;
       kernels.add(token_sum, from, token_sum, end - begin);
+      if (positions_gradient.empty()) continue;
+      T* position_sum = positions_gradient.data() + row % shape.context * width + begin;
       kernels.add(position_sum, from, position_sum, end - begin);
     }
   });

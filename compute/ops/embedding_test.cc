@@ -33,12 +33,12 @@ struct Gradients {
 // Adds to accumulators that start at `start`.
 template <typename T>
 Gradients Backward(Backend& backend, const EmbeddingShape& shape, const Values& tokens,
-                   const Values& output_gradient, double start) {
+                   const Values& output_gradient, double start, bool positioned = true) {
   GuardedBuffer<int32_t> ids(backend, tokens);
   GuardedBuffer<T> gradient(backend, output_gradient);
   GuardedBuffer<T> table(backend, Values(static_cast<size_t>(shape.vocab * shape.width), start));
-  GuardedBuffer<T> positions(backend,
-                             Values(static_cast<size_t>(shape.context * shape.width), start));
+  const int64_t position_elements = positioned ? shape.context * shape.width : 0;
+  GuardedBuffer<T> positions(backend, Values(static_cast<size_t>(position_elements), start));
   EXPECT_TRUE(EmbeddingBackward<T>(backend, shape, ids.span(), gradient.span(), table.span(),
                                    positions.span())
                   .ok());
@@ -54,14 +54,16 @@ TYPED_TEST(EmbeddingTest, Golden) {
     for (const GoldenCase& golden : LoadGolden("embedding")) {
       SCOPED_TRACE(golden.name);
       const EmbeddingShape shape = ShapeOf(golden);
+      const Values positions = golden.optional_tensor("positions");
       EXPECT_EQ(Forward<TypeParam>(*backend, shape, golden.tensor("tokens"), golden.tensor("table"),
-                                   golden.tensor("positions")),
+                                   positions),
                 golden.tensor("output"));
-      const Gradients gradients = Backward<TypeParam>(*backend, shape, golden.tensor("tokens"),
-                                                      golden.tensor("output_gradient"), 0);
+      const Gradients gradients =
+          Backward<TypeParam>(*backend, shape, golden.tensor("tokens"),
+                              golden.tensor("output_gradient"), 0, !positions.empty());
       EXPECT_LE(RelativeError(gradients.table, golden.tensor("table_gradient")),
                 kGoldenTolerance<TypeParam>);
-      EXPECT_LE(RelativeError(gradients.positions, golden.tensor("positions_gradient")),
+      EXPECT_LE(RelativeError(gradients.positions, golden.optional_tensor("positions_gradient")),
                 kGoldenTolerance<TypeParam>);
     }
   }
