@@ -137,13 +137,18 @@ def gelu_cases():
 def attention_cases():
     make = Inputs(6)
     cases = []
-    shapes = [("small", 2, 5, 2, 6, 1), ("one", 1, 1, 1, 3, 1), ("heads fill width", 1, 3, 4, 4, 1),
-              ("three blocks", 1, 70, 2, 4, 1), ("large scores", 1, 6, 1, 2, 10)]
-    for name, batch, context, heads, width, scale in shapes:
-        qkv = make.normal(batch, context, 3 * width, scale=scale).requires_grad_()
-        q, k, v = (part.view(batch, context, heads, width // heads).transpose(1, 2)
-                   for part in qkv.split(width, dim=2))
-        scores = q @ k.transpose(2, 3) / (width // heads) ** 0.5
+    shapes = [("small", 2, 5, 2, 2, 6, 1), ("one", 1, 1, 1, 1, 3, 1),
+              ("heads fill width", 1, 3, 4, 4, 4, 1), ("three blocks", 1, 70, 2, 2, 4, 1),
+              ("large scores", 1, 6, 1, 1, 2, 10), ("groups of three", 2, 7, 6, 2, 12, 1),
+              ("one group", 1, 35, 2, 1, 6, 1)]
+    for name, batch, context, heads, kv_heads, width, scale in shapes:
+        head_width = width // heads
+        kv_width = kv_heads * head_width
+        qkv = make.normal(batch, context, width + 2 * kv_width, scale=scale).requires_grad_()
+        q, k, v = (part.view(batch, context, -1, head_width).transpose(1, 2)
+                   for part in qkv.split([width, kv_width, kv_width], dim=2))
+        k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
+        scores = q @ k.transpose(2, 3) / head_width ** 0.5
         mask = torch.ones(context, context, dtype=torch.bool).tril()
         scores = scores.masked_fill(~mask, float("-inf"))
         lse = torch.logsumexp(scores, dim=3)
@@ -154,7 +159,7 @@ def attention_cases():
         output_gradient = make.normal(batch, context, width)
         (dqkv,) = gradients(output, output_gradient, (qkv,))
         cases.append(case(name, {"batch": batch, "context": context, "heads": heads,
-                                 "width": width},
+                                 "kv_heads": kv_heads, "width": width},
                           {"qkv": qkv, "output": output, "lse": lse,
                            "output_gradient": output_gradient, "qkv_gradient": dqkv}))
     return cases

@@ -18,13 +18,19 @@ absl::Status Check(absl::string_view op, const CausalAttentionShape& shape,
   LH_RETURN_IF_ERROR(CheckExtents(op, {{"batch", shape.batch},
                                        {"context", shape.context},
                                        {"heads", shape.heads},
+                                       {"kv_heads", shape.kv_heads},
                                        {"width", shape.width}}));
   if (shape.width % shape.heads != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(op, ": ", shape.heads, " heads do not divide the width ", shape.width));
   }
+  if (shape.heads % shape.kv_heads != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(op, ": ", shape.kv_heads,
+                                                   " heads of keys do not divide the ", shape.heads,
+                                                   " heads of queries"));
+  }
   LH_RETURN_IF_ERROR(
-      CheckElements(op, "qkv", elements.qkv, {shape.batch, shape.context, 3, shape.width}));
+      CheckElements(op, "qkv", elements.qkv, {shape.batch, shape.context, shape.qkv_width()}));
   LH_RETURN_IF_ERROR(
       CheckElements(op, "output", elements.output, {shape.batch, shape.context, shape.width}));
   LH_RETURN_IF_ERROR(

@@ -1,6 +1,7 @@
 // Multi-head causal self-attention (Vaswani et al. 2017, section 3.2) with scale
-// 1/sqrt(width/heads). Backward recomputes the probabilities from the kept log-sum-exp
-// (Dao et al. 2022, section 3.1), so that no context x context matrix is kept.
+// 1/sqrt(width/heads), whose query heads may share keys and values in groups (Ainslie et al. 2023,
+// section 2.2). Backward recomputes the probabilities from the kept log-sum-exp (Dao et al. 2022,
+// section 3.1), so that no context x context matrix is kept.
 #ifndef LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_H_
 #define LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_H_
 
@@ -14,21 +15,25 @@ struct CausalAttentionShape {
   int64_t batch = 0;
   int64_t context = 0;
   int64_t heads = 0;
-  int64_t width = 0;  // heads divides width
+  int64_t kv_heads = 0;  // divides heads; query head h uses key and value head h / (heads/kv_heads)
+  int64_t width = 0;     // of all query heads; heads divides it
+
+  int64_t head_width() const { return width / heads; }
+  int64_t qkv_width() const { return width + 2 * kv_heads * head_width(); }
 };
 
 // Elements of `workspace` that forward and backward need; contents do not survive a call.
 int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape);
 
-// qkv [batch*context, 3*width]: q | k | v in each row. output [batch*context, width]. lse
-// [batch*heads*context]: log-sum-exp of each row of scores, kept for backward. T is float or
-// double.
+// qkv [batch*context, qkv_width]: q | k | v in each row, each its heads side by side. output
+// [batch*context, width]. lse [batch*heads*context]: log-sum-exp of each row of scores, kept for
+// backward. T is float or double.
 template <typename T>
 absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
                                     absl::Span<const T> qkv, absl::Span<T> output,
                                     absl::Span<T> lse, absl::Span<T> workspace);
 
-// Writes qkv_gradient [batch*context, 3*width].
+// Writes qkv_gradient [batch*context, qkv_width]; a group's gradients are added in head order.
 template <typename T>
 absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape,
                                      absl::Span<const T> qkv, absl::Span<const T> output,

@@ -27,24 +27,31 @@ struct Head {
   const T* values;
 };
 
-// Where head `index` begins in a matrix of rows of `row_width` elements.
-int64_t HeadOffset(const CausalAttentionShape& shape, int64_t index, int64_t row_width) {
-  return index / shape.heads * shape.context * row_width +
-         index % shape.heads * (shape.width / shape.heads);
+// Where the parts of query head `index` (counted over all sequences) begin.
+struct HeadOffsets {
+  int64_t output, queries, keys, values;
+};
+
+HeadOffsets OffsetsOf(const CausalAttentionShape& shape, int64_t index) {
+  const int64_t head = index % shape.heads, row = index / shape.heads * shape.context;
+  const int64_t kv_head = head / (shape.heads / shape.kv_heads);
+  const int64_t width = shape.head_width(), qkv_row = row * shape.qkv_width();
+  return {.output = row * shape.width + head * width,
+          .queries = qkv_row + head * width,
+          .keys = qkv_row + shape.width + kv_head * width,
+          .values = qkv_row + shape.width + (shape.kv_heads + kv_head) * width};
 }
 
 template <typename T>
-Head<T> HeadAt(const CausalAttentionShape& shape, const T* qkv, int64_t index) {
-  const int64_t width = shape.width / shape.heads;
-  const T* queries = qkv + HeadOffset(shape, index, 3 * shape.width);
+Head<T> HeadAt(const CausalAttentionShape& shape, const T* qkv, const HeadOffsets& offsets) {
   return {.context = shape.context,
-          .width = width,
-          .stride = 3 * shape.width,
+          .width = shape.head_width(),
+          .stride = shape.qkv_width(),
           .output_stride = shape.width,
-          .scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width))),
-          .queries = queries,
-          .keys = queries + shape.width,
-          .values = queries + 2 * shape.width};
+          .scale = static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_width()))),
+          .queries = qkv + offsets.queries,
+          .keys = qkv + offsets.keys,
+          .values = qkv + offsets.values};
 }
 
 // A block of queries, [begin, end), and its scores [end - begin, end] with stride context.
@@ -150,7 +157,8 @@ void ComputeScoreGradients(const Head<T>& head, const Block<T>& block,
   }
 }
 
-// `keep` is 0 for the first block taken, which covers all keys, and 1 for the others, which add.
+// `keep` is 0 for the first block taken of a group, which covers all keys, and 1 for the others,
+// which add.
 template <typename T>
 void BackwardBlock(const Head<T>& head, const Block<T>& block, const HeadGradient<T>& gradient,
                    T keep) {
@@ -181,13 +189,12 @@ void BackwardBlock(const Head<T>& head, const Block<T>& block, const HeadGradien
                .keep = keep});
 }
 
-// Calls body(head index, region) for the heads of all sequences.
-void ForHeads(Backend& backend, const CausalAttentionShape& shape,
+// Calls body(index, region) for `heads` heads (of queries or of keys) of each sequence.
+void ForHeads(Backend& backend, int64_t batch, int64_t heads,
               absl::FunctionRef<void(int64_t, int64_t)> body) {
-  const int64_t regions = model::AttentionRegions(shape.batch, shape.heads);
-  const int64_t heads = shape.batch * shape.heads;
+  const int64_t regions = model::AttentionRegions(batch, heads);
   backend.ParallelFor(regions, [&](int64_t region) {
-    for (int64_t index = region; index < heads; index += regions) body(index, region);
+    for (int64_t index = region; index < batch * heads; index += regions) body(index, region);
   });
 }
 
@@ -201,13 +208,13 @@ template <typename T>
 void CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
                             absl::Span<const T> qkv, absl::Span<T> output, absl::Span<T> lse,
                             absl::Span<T> workspace) {
-  ForHeads(backend, shape, [&](int64_t index, int64_t region) {
-    const Head<T> head = HeadAt(shape, qkv.data(), index);
+  ForHeads(backend, shape.batch, shape.heads, [&](int64_t index, int64_t region) {
+    const HeadOffsets offsets = OffsetsOf(shape, index);
+    const Head<T> head = HeadAt(shape, qkv.data(), offsets);
     T* scores = workspace.data() + region * 2 * model::AttentionBlockElements(shape.context);
     for (int64_t begin = 0; begin < shape.context; begin += kBlockRows) {
       ForwardBlock<T>(head, {begin, std::min(shape.context, begin + kBlockRows), scores},
-                      output.data() + HeadOffset(shape, index, shape.width),
-                      lse.data() + index * shape.context);
+                      output.data() + offsets.output, lse.data() + index * shape.context);
     }
   });
 }
@@ -217,23 +224,27 @@ void CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape
                              absl::Span<const T> qkv, absl::Span<const T> output,
                              absl::Span<const T> lse, absl::Span<const T> output_gradient,
                              absl::Span<T> qkv_gradient, absl::Span<T> workspace) {
-  ForHeads(backend, shape, [&](int64_t index, int64_t region) {
-    const Head<T> head = HeadAt(shape, qkv.data(), index);
-    const int64_t output_offset = HeadOffset(shape, index, shape.width);
-    T* queries = qkv_gradient.data() + HeadOffset(shape, index, 3 * shape.width);
+  const int64_t group = shape.heads / shape.kv_heads;
+  const int64_t last_begin = (shape.context - 1) / kBlockRows * kBlockRows;
+  ForHeads(backend, shape.batch, shape.kv_heads, [&](int64_t kv_index, int64_t region) {
     T* scores = workspace.data() + region * 2 * model::AttentionBlockElements(shape.context);
-    const HeadGradient<T> gradient{
-        .output = output.data() + output_offset,
-        .output_gradient = output_gradient.data() + output_offset,
-        .lse = lse.data() + index * shape.context,
-        .queries = queries,
-        .keys = queries + shape.width,
-        .values = queries + 2 * shape.width,
-        .score_gradients = scores + model::AttentionBlockElements(shape.context)};
-    const int64_t last_begin = (shape.context - 1) / kBlockRows * kBlockRows;
-    for (int64_t begin = last_begin; begin >= 0; begin -= kBlockRows) {
-      const int64_t end = std::min(shape.context, begin + kBlockRows);
-      BackwardBlock<T>(head, {begin, end, scores}, gradient, begin == last_begin ? T{0} : T{1});
+    T keep = 0;
+    for (int64_t index = kv_index * group; index < (kv_index + 1) * group; ++index) {
+      const HeadOffsets offsets = OffsetsOf(shape, index);
+      const Head<T> head = HeadAt(shape, qkv.data(), offsets);
+      const HeadGradient<T> gradient{
+          .output = output.data() + offsets.output,
+          .output_gradient = output_gradient.data() + offsets.output,
+          .lse = lse.data() + index * shape.context,
+          .queries = qkv_gradient.data() + offsets.queries,
+          .keys = qkv_gradient.data() + offsets.keys,
+          .values = qkv_gradient.data() + offsets.values,
+          .score_gradients = scores + model::AttentionBlockElements(shape.context)};
+      for (int64_t begin = last_begin; begin >= 0; begin -= kBlockRows) {
+        const int64_t end = std::min(shape.context, begin + kBlockRows);
+        BackwardBlock<T>(head, {begin, end, scores}, gradient, keep);
+        keep = 1;
+      }
     }
   });
 }

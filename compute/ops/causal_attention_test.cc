@@ -24,6 +24,10 @@ size_t Elements(const CausalAttentionShape& shape) {
   return static_cast<size_t>(shape.batch * shape.context * shape.width);
 }
 
+Values Qkv(const CausalAttentionShape& shape) {
+  return TestValues(shape.batch * shape.context * shape.qkv_width(), 1);
+}
+
 template <typename T>
 GuardedBuffer<T> Workspace(Backend& backend, const CausalAttentionShape& shape) {
   return GuardedBuffer<T>::Poisoned(backend, static_cast<size_t>(CausalAttentionWorkspace(shape)));
@@ -63,7 +67,8 @@ TYPED_TEST(CausalAttentionTest, Golden) {
     for (const GoldenCase& golden : LoadGolden("causal_attention")) {
       SCOPED_TRACE(golden.name);
       const CausalAttentionShape shape{golden.size("batch"), golden.size("context"),
-                                       golden.size("heads"), golden.size("width")};
+                                       golden.size("heads"), golden.size("kv_heads"),
+                                       golden.size("width")};
       const Outputs outputs = Forward<TypeParam>(*backend, shape, golden.tensor("qkv"));
       EXPECT_LE(RelativeError(outputs.output, golden.tensor("output")),
                 kGoldenTolerance<TypeParam>);
@@ -79,8 +84,9 @@ TYPED_TEST(CausalAttentionTest, Golden) {
 TEST(CausalAttentionTest, GradientIsFiniteDifference) {
   const auto backend = MakeCpuBackend(1);
   for (const CausalAttentionShape& shape :
-       {CausalAttentionShape{2, 5, 2, 6}, CausalAttentionShape{1, 66, 1, 2}}) {
-    const Values qkv = TestValues(static_cast<int64_t>(3 * Elements(shape)), 1);
+       {CausalAttentionShape{2, 5, 2, 2, 6}, CausalAttentionShape{1, 66, 1, 1, 2},
+        CausalAttentionShape{2, 5, 4, 2, 12}, CausalAttentionShape{1, 34, 3, 1, 6}}) {
+    const Values qkv = Qkv(shape);
     const Values weights = TestValues(static_cast<int64_t>(Elements(shape)), 2);
     const Values numerical = NumericalGradient(
         [&](const Values& x) {
@@ -95,7 +101,7 @@ TEST(CausalAttentionTest, GradientIsFiniteDifference) {
 // The first query sees one key, so its output is that key's value whatever the scores.
 TYPED_TEST(CausalAttentionTest, FirstRowIsFirstValue) {
   const auto backend = MakeCpuBackend(1);
-  const CausalAttentionShape shape{.batch = 1, .context = 2, .heads = 1, .width = 1};
+  const CausalAttentionShape shape{.batch = 1, .context = 2, .heads = 1, .kv_heads = 1, .width = 1};
   const Outputs outputs = Forward<TypeParam>(*backend, shape, {100, 100, 7, 0, 100, 9});
   EXPECT_EQ(outputs.output, (Values{7, 8}));
   EXPECT_NEAR(outputs.lse[0], 1e4, 1e-9);
@@ -104,8 +110,9 @@ TYPED_TEST(CausalAttentionTest, FirstRowIsFirstValue) {
 // Later tokens do not reach earlier outputs: not by a bit.
 TYPED_TEST(CausalAttentionTest, IsCausal) {
   const auto backend = MakeCpuBackend(1);
-  const CausalAttentionShape shape{.batch = 1, .context = 130, .heads = 2, .width = 6};
-  Values qkv = TestValues(static_cast<int64_t>(3 * Elements(shape)), 1);
+  const CausalAttentionShape shape{
+      .batch = 1, .context = 130, .heads = 2, .kv_heads = 2, .width = 6};
+  Values qkv = Qkv(shape);
   const Values before = Forward<TypeParam>(*backend, shape, qkv).output;
   const size_t changed_row = 70;
   for (size_t i = changed_row * 18; i < qkv.size(); ++i) qkv[i] = -qkv[i];
@@ -117,9 +124,10 @@ TYPED_TEST(CausalAttentionTest, IsCausal) {
 TYPED_TEST(CausalAttentionTest, ThreadsDoNotMatter) {
   // The second has more heads than workspace regions.
   for (const CausalAttentionShape& shape :
-       {CausalAttentionShape{3, 67, 3, 15}, CausalAttentionShape{9, 7, 8, 16},
-        CausalAttentionShape{1, 150, 5, 40}}) {
-    const Values qkv = TestValues(static_cast<int64_t>(3 * Elements(shape)), 1);
+       {CausalAttentionShape{3, 67, 3, 3, 15}, CausalAttentionShape{9, 7, 8, 8, 16},
+        CausalAttentionShape{1, 150, 5, 5, 40}, CausalAttentionShape{2, 67, 6, 2, 24},
+        CausalAttentionShape{17, 7, 16, 8, 32}}) {
+    const Values qkv = Qkv(shape);
     const Values gradient = TestValues(static_cast<int64_t>(Elements(shape)), 2);
     ExpectThreadsAgree([&](Backend& backend) {
       const Outputs outputs = Forward<TypeParam>(backend, shape, qkv);
@@ -130,8 +138,10 @@ TYPED_TEST(CausalAttentionTest, ThreadsDoNotMatter) {
 }
 
 TEST(CausalAttentionTest, WorkspaceIsBounded) {
-  const CausalAttentionShape small{.batch = 1, .context = 64, .heads = 1, .width = 64};
-  const CausalAttentionShape large{.batch = 64, .context = 1024, .heads = 16, .width = 1024};
+  const CausalAttentionShape small{
+      .batch = 1, .context = 64, .heads = 1, .kv_heads = 1, .width = 64};
+  const CausalAttentionShape large{
+      .batch = 64, .context = 1024, .heads = 16, .kv_heads = 4, .width = 1024};
   EXPECT_LE(CausalAttentionWorkspace(small), 2 * 64 * 64);
   EXPECT_LE(CausalAttentionWorkspace(large), int64_t{64} * 2 * 64 * 1024);
 }
@@ -143,18 +153,21 @@ TEST(CausalAttentionTest, RefusesWrongShapes) {
     return CausalAttentionForward<float>(*backend, shape, qkv, absl::MakeSpan(output),
                                          absl::MakeSpan(lse), space);
   };
-  EXPECT_TRUE(run({1, 2, 2, 3}, absl::MakeSpan(workspace)).code() ==
-              absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(run({1, 2, 2, 3}, absl::MakeSpan(workspace)).message()),
-              HasSubstr("2 heads do not divide the width 3"));
-  EXPECT_EQ(run({1, 3, 1, 2}, absl::MakeSpan(workspace)).code(),
-            absl::StatusCode::kInvalidArgument);  // lse of 3
-  EXPECT_EQ(run({2, 1, 2, 2}, absl::MakeSpan(workspace)).code(),
-            absl::StatusCode::kInvalidArgument);  // output of 4
-  EXPECT_EQ(run({0, 2, 1, 3}, absl::MakeSpan(workspace)).code(),
-            absl::StatusCode::kInvalidArgument);
+  const auto refusal = [&](const CausalAttentionShape& shape) {
+    const absl::Status status = run(shape, absl::MakeSpan(workspace));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal({1, 2, 2, 2, 3}), HasSubstr("2 heads do not divide the width 3"));
+  EXPECT_THAT(refusal({1, 2, 3, 2, 3}),
+              HasSubstr("2 heads of keys do not divide the 3 heads of queries"));
+  EXPECT_THAT(refusal({1, 2, 3, 1, 3}), HasSubstr("qkv has 18 elements"));
+  EXPECT_THAT(refusal({1, 3, 1, 1, 2}), HasSubstr("lse has 4 elements"));
+  EXPECT_THAT(refusal({2, 1, 2, 2, 2}), HasSubstr("qkv has 18 elements"));
+  EXPECT_THAT(refusal({0, 2, 1, 1, 3}), HasSubstr("batch is 0"));
+  EXPECT_THAT(refusal({1, 2, 1, 0, 3}), HasSubstr("kv_heads is 0"));
   float short_lse[2] = {};
-  const CausalAttentionShape right{1, 2, 1, 3};
+  const CausalAttentionShape right{1, 2, 1, 1, 3};
   EXPECT_TRUE(CausalAttentionForward<float>(*backend, right, qkv, absl::MakeSpan(output),
                                             absl::MakeSpan(short_lse), absl::MakeSpan(workspace))
                   .ok());
