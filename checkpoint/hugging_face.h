@@ -27,14 +27,20 @@ struct HuggingFaceFiles {
 // InvalidArgument if the parameters' number or sizes are not those of the model.
 absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(const ModelWeights& weights);
 
-// Writes both files, atomically each, into `directory`, which is created. Refuses a directory that
-// already holds either file unless `overwrite`.
+// Refuses a `directory` that cannot be written: not a folder, no permission, in a folder that is
+// not there (InvalidArgument), or not empty (AlreadyExists, unless `overwrite`). Leaves nothing
+// behind.
+absl::Status CheckExportTarget(const std::string& directory, bool overwrite);
+
+// Writes both files into `directory`, which is created if it is not there, in a folder that is.
+// Refuses what CheckExportTarget does. On an error nothing is left half-made, and with `overwrite`
+// each old file is still there or wholly replaced.
 absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& directory,
                               bool overwrite);
 
 // Reads a directory as written above, or as transformers saves such a model again. Refuses what
 // would compute something else (another activation, scaling or dtype, unknown keys, tensors too
-// many or too few). Errors name file, key or tensor.
+// many or too few, numbers that are not finite). Errors name file, key or tensor.
 absl::StatusOr<ModelWeights> ImportHuggingFace(const std::string& directory);
 
 }  // namespace longhaul::checkpoint

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "checkpoint/gpt2_layout.h"
 #include "checkpoint/hugging_face.h"
@@ -86,22 +83,6 @@ absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(const ModelWeights& weights) 
   LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(weights.spec));
   LH_RETURN_IF_ERROR(CheckSizes(weights, graph));
   return HuggingFaceFiles{ConfigJson(weights.spec), Weights(weights, graph)};
-}
-
-absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& directory,
-                              bool overwrite) {
-  LH_RETURN_IF_ERROR(MakeDirectories(directory));
-  const std::string weights_path = absl::StrCat(directory, "/", kWeightsFile);
-  const std::string config_path = absl::StrCat(directory, "/", kConfigFile);
-  for (const std::string& path : {weights_path, config_path}) {
-    std::error_code error;
-    if (!overwrite && std::filesystem::exists(path, error)) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(path, " is already there; choose another folder, or give --overwrite"));
-    }
-  }
-  LH_RETURN_IF_ERROR(WriteFileAtomically(weights_path, files.model_safetensors));
-  return WriteFileAtomically(config_path, files.config_json);
 }
 
 }  // namespace longhaul::checkpoint

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -123,6 +124,13 @@ absl::StatusOr<std::vector<float>> ReadTensor(const SafetensorsFile& file,
   }
   std::vector<float> values(tensor->bytes.size() / sizeof(float));
   std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
+  const auto bad = std::find_if_not(values.begin(), values.end(),
+                                    [](float value) { return std::isfinite(value); });
+  if (bad != values.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor '", expected.name, "' holds ", *bad,
+                                                   " as element ", bad - values.begin(),
+                                                   ": the training that wrote it diverged"));
+  }
   if (!expected.transposed) return values;
   std::vector<float> ours(values.size());
   Transpose(values, expected.shape[0], expected.shape[1], absl::MakeSpan(ours));

@@ -1,8 +1,10 @@
 #include "checkpoint/hugging_face.h"
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,12 @@
 namespace longhaul::checkpoint {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
 using testing::UnorderedElementsAreArray;
 
 class HuggingFaceTest : public testing::Test {
@@ -41,6 +47,14 @@ class HuggingFaceTest : public testing::Test {
     const std::string error = ImportError();
     EXPECT_THAT(error, HasSubstr(folder_ + "/config.json: "));
     return error;
+  }
+
+  std::vector<std::string> Entries() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
   }
 
   const std::string folder_ = testing::TempDir() + "longhaul-hugging-face-test";
@@ -161,6 +175,55 @@ TEST_F(HuggingFaceTest, NothingIsOverwrittenUnasked) {
   EXPECT_EQ(*ReadFile(folder_ + "/config.json", 1 << 20), files_.config_json);
   std::filesystem::remove(folder_ + "/model.safetensors");
   EXPECT_EQ(WriteHuggingFace({"{}", ""}, folder_, false).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(CheckExportTarget(folder_, false).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(HuggingFaceTest, OverwritingReplacesOnlyTheTwoFiles) {
+  Export(true);
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/notes", "mine").ok());
+  ASSERT_TRUE(CheckExportTarget(folder_ + "/", true).ok());
+  ASSERT_TRUE(WriteHuggingFace({"{}", "new"}, folder_ + "/", true).ok());
+  EXPECT_THAT(Entries(), UnorderedElementsAre("config.json", "model.safetensors", "notes"));
+  EXPECT_EQ(*ReadFile(folder_ + "/config.json", 9), "{}");
+  EXPECT_EQ(*ReadFile(folder_ + "/model.safetensors", 9), "new");
+  EXPECT_EQ(*ReadFile(folder_ + "/notes", 9), "mine");
+}
+
+TEST_F(HuggingFaceTest, TargetsThatCannotBeWrittenAreRefusedAndLeftAlone) {
+  ASSERT_TRUE(MakeDirectories(folder_).ok());
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "x").ok());
+  for (const char* bad : {"/file", "/file/model", "/absent/model", "/file/"}) {
+    for (const bool overwrite : {false, true}) {
+      const std::string target = folder_ + bad;
+      const absl::Status checked = CheckExportTarget(target, overwrite);
+      EXPECT_EQ(checked.code(), absl::StatusCode::kInvalidArgument) << target;
+      EXPECT_THAT(checked.message(), HasSubstr(folder_)) << target;
+      EXPECT_EQ(WriteHuggingFace({"{}", ""}, target, overwrite), checked);
+    }
+  }
+  EXPECT_EQ(CheckExportTarget("", false).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(CheckExportTarget("/proc/self/model", false).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Entries(), UnorderedElementsAre("file"));
+  ASSERT_TRUE(CheckExportTarget(folder_ + "/new", false).ok());
+  EXPECT_THAT(Entries(), UnorderedElementsAre("file"));
+  // What cannot take the place of its target is removed.
+  ASSERT_TRUE(MakeDirectories(folder_ + "/taken/config.json/full").ok());
+  EXPECT_FALSE(WriteHuggingFace({"{}", ""}, folder_ + "/taken", true).ok());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/taken")) {
+    EXPECT_THAT(entry.path().filename().string(), Not(StartsWith(".longhaul")));
+  }
+}
+
+TEST_F(HuggingFaceTest, ImportRefusesNumbersThatAreNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    ModelWeights weights = SmallWeights(true);
+    weights.parameters[1][3] = bad;
+    ASSERT_TRUE(WriteHuggingFace(*ExportHuggingFace(weights), folder_, true).ok());
+    EXPECT_THAT(ImportError(),
+                AllOf(HasSubstr("model.safetensors"), HasSubstr("'transformer.wpe.weight'"),
+                      HasSubstr("element 3")));
+  }
 }
 
 TEST_F(HuggingFaceTest, ImportAcceptsWhatTransformersAdds) {

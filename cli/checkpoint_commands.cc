@@ -121,6 +121,11 @@ absl::StatusOr<checkpoint::Manifest> ExportTo(Client& client, const CheckpointOp
 }
 
 int Export(Context& context, const CheckpointOptions& options) {
+  // Before anything is fetched, which may take long.
+  if (absl::Status target = checkpoint::CheckExportTarget(options.to, options.overwrite);
+      !target.ok()) {
+    return Fail(target);
+  }
   auto client = Client::Connect(context);
   if (!client.ok()) return Fail(client.status());
   auto manifest = ExportTo(**client, options);

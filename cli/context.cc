@@ -38,6 +38,7 @@ int Fail(const absl::Status& status) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:  // of a file
       return kExitBadInput;
     case absl::StatusCode::kUnavailable:
       return kExitUnreachable;

@@ -112,6 +112,13 @@ int Generate(Context& context, const GenerateOptions& options) {
   return status.ok() ? kExitDone : Fail(status);
 }
 
+// Not CLI::Range, for which NaN is neither too small nor too large.
+std::string IsTemperature(const std::string& text) {
+  double value = 0;
+  const bool good = absl::SimpleAtod(text, &value) && value >= 0 && value <= 100;
+  return good ? "" : absl::StrCat("must be a number from 0 to 100, not ", text);
+}
+
 }  // namespace
 
 void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen) {
@@ -127,7 +134,7 @@ void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
       ->capture_default_str();
   generate->add_option("--temperature", options->sampling.temperature, "0: the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(IsTemperature)
       ->capture_default_str();
   generate->add_option("--top-k", options->sampling.top_k, "draw among the likeliest; 0: all")
       ->check(CLI::NonNegativeNumber)

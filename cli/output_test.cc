@@ -89,6 +89,7 @@ TEST(Fail, MapsStatusesToExitCodesAndEscapesTheirText) {
   CaptureStderr();
   EXPECT_EQ(Fail(absl::InvalidArgumentError("bad\x1b[1m")), kExitBadInput);
   EXPECT_EQ(Fail(absl::NotFoundError("x")), kExitBadInput);
+  EXPECT_EQ(Fail(absl::PermissionDeniedError("x")), kExitBadInput);
   EXPECT_EQ(Fail(absl::UnavailableError("x")), kExitUnreachable);
   EXPECT_EQ(Fail(absl::DataLossError("x")), kExitFailed);
   const std::string text = GetCapturedStderr();

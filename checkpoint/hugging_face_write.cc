@@ -1,0 +1,109 @@
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "checkpoint/gpt2_layout.h"
+#include "checkpoint/hugging_face.h"
+
+namespace longhaul::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder to write, once it was looked at.
+struct Target {
+  fs::path path;
+  fs::path parent;
+  bool exists = false;
+};
+
+// The same words, as the fault of whoever chose the folder; a full disk stays what it is.
+absl::Status BadTarget(const absl::Status& status) {
+  if (absl::IsResourceExhausted(status)) return status;
+  return absl::InvalidArgumentError(status.message());
+}
+
+absl::StatusOr<Target> LookAt(const std::string& directory, bool overwrite) {
+  if (directory.empty()) return absl::InvalidArgumentError("the folder to write has no name");
+  Target target;
+  target.path = fs::path(directory).lexically_normal();
+  if (!target.path.has_filename()) target.path = target.path.parent_path();  // "model/"
+  target.parent = target.path.has_parent_path() ? target.path.parent_path() : ".";
+  struct stat found;
+  if (::stat(target.path.c_str(), &found) == 0) {
+    if (!S_ISDIR(found.st_mode)) {
+      return absl::InvalidArgumentError(absl::StrCat(directory, " is not a folder"));
+    }
+    target.exists = true;
+  } else if (errno != ENOENT) {
+    return BadTarget(ErrnoStatus(errno, "write to", directory));
+  } else if (::stat(target.parent.c_str(), &found) != 0) {
+    return BadTarget(ErrnoStatus(errno, "write to", target.parent.string()));
+  }
+  if (!target.exists || overwrite) return target;
+  std::error_code error;
+  const bool empty = fs::is_empty(target.path, error);
+  if (error) return BadTarget(ErrnoStatus(error.value(), "read", directory));
+  if (empty) return target;
+  return absl::AlreadyExistsError(
+      absl::StrCat(directory, " is not empty; choose another folder, or give --overwrite"));
+}
+
+// A new folder on the same file system: inside the target, or beside it while there is none.
+absl::StatusOr<std::string> MakeTemporary(const Target& target) {
+  std::string path =
+      ((target.exists ? target.path : target.parent) / ".longhaul-export-XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) {
+    return BadTarget(ErrnoStatus(errno, "write to", target.path.string()));
+  }
+  return path;
+}
+
+absl::Status Rename(const fs::path& from, const fs::path& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, "rename to", to.string());
+}
+
+}  // namespace
+
+absl::Status CheckExportTarget(const std::string& directory, bool overwrite) {
+  LH_ASSIGN_OR_RETURN(const Target target, LookAt(directory, overwrite));
+  LH_ASSIGN_OR_RETURN(const std::string temporary, MakeTemporary(target));
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  return absl::OkStatus();
+}
+
+absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& directory,
+                              bool overwrite) {
+  LH_ASSIGN_OR_RETURN(const Target target, LookAt(directory, overwrite));
+  LH_ASSIGN_OR_RETURN(const std::string temporary, MakeTemporary(target));
+  absl::Cleanup remove = [&temporary] {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+  };
+  const std::pair<const char*, const std::string*> contents[] = {
+      {kWeightsFile, &files.model_safetensors}, {kConfigFile, &files.config_json}};
+  for (const auto& [name, bytes] : contents) {
+    LH_RETURN_IF_ERROR(WriteFileAtomically((fs::path(temporary) / name).string(), *bytes));
+  }
+  if (!target.exists) {
+    LH_RETURN_IF_ERROR(Rename(temporary, target.path));
+    return SyncDirectory(target.parent.string());
+  }
+  for (const auto& [name, bytes] : contents) {
+    LH_RETURN_IF_ERROR(Rename(fs::path(temporary) / name, target.path / name));
+  }
+  return SyncDirectory(target.path.string());
+}
+
+}  // namespace longhaul::checkpoint
