@@ -210,8 +210,12 @@ absl::StatusOr<std::optional<LocalCluster>> ReadLocalCluster(const std::string& 
   if (absl::IsNotFound(text.status())) return std::nullopt;
   LH_RETURN_IF_ERROR(text.status());
   auto cluster = ParseCluster(*text);
-  LH_RETURN_IF_ERROR(Annotate(cluster.status(), ClusterFile(dir)));
-  return *std::move(cluster);
+  if (cluster.ok()) return *std::move(cluster);
+  return absl::InvalidArgumentError(absl::StrCat(
+      ClusterFile(dir), " is damaged: ", cluster.status().message(), "; end the daemons of ", dir,
+      " that still run (DIR/*/state/lock holds their process ids), "
+      "remove ",
+      ClusterFile(dir), ", and start again with: longhaul up --dir ", dir));
 }
 
 bool IsAlive(const LocalProcess& process) {

@@ -1,4 +1,5 @@
 // longhaul run start|ls|show|watch|stop|resume
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -134,7 +135,8 @@ void RegisterRunCommands(CLI::App& app, Context& context, Command& chosen) {
 
   CLI::App* watch = add("watch", "follow a run step by step", Watch);
   watch->add_option("run", options->run, "name of the run")->required();
-  watch->add_option("--after", options->after, "begin after this step");
+  watch->add_option("--after", options->after, "begin after this step")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
 
   CLI::App* stop = add("stop", "stop after the current step, with a checkpoint", Stop);
   stop->add_option("run", options->run, "name of the run")->required();

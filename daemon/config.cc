@@ -43,10 +43,16 @@ run::Parsed DurationValue(absl::Duration* target, absl::Duration min, absl::Dura
   }};
 }
 
-run::Parsed SizeValue(int64_t* target) {
+// Less holds no stage of any model; most likely the unit was forgotten.
+constexpr int64_t kMemoryMin = int64_t{16} << 20;
+
+run::Parsed MemoryValue(int64_t* target) {
   return {[target](absl::string_view text) -> absl::Status {
     LH_ASSIGN_OR_RETURN(*target, ParseSize(text));
-    return absl::OkStatus();
+    if (*target >= kMemoryMin) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be at least 16 MiB, got '", text, "', which is ", *target,
+                     *target == 1 ? " byte" : " bytes", "; write the unit, as in 4 GiB"));
   }};
 }
 
@@ -161,14 +167,12 @@ absl::StatusOr<KeyLines> ReadBoth(absl::string_view yaml, const std::string& fil
 constexpr size_t kLinksMax = 4096;
 
 std::vector<Field> LinkFields(LinkConfig& link) {
-  return {
-      {"from", NameValue("site name", &link.from), run::Presence::kRequired},
-      {"to", NameValue("site name", &link.to), run::Presence::kRequired},
-      {"latency_milliseconds", run::Real{&link.latency_milliseconds, 0, 1e6},
-       run::Presence::kRequired},
-      {"megabits_per_second",
-       run::Real{.value = &link.megabits_per_second, .min = 0, .max = 1e9, .min_excluded = true},
-       run::Presence::kRequired}};
+  return {{"from", NameValue("site name", &link.from), run::Presence::kRequired},
+          {"to", NameValue("site name", &link.to), run::Presence::kRequired},
+          {"latency_milliseconds", run::Real{&link.latency_milliseconds, 0, 1e6},
+           run::Presence::kRequired},
+          {"megabits_per_second", run::Real{&link.megabits_per_second, 1e-3, 1e9},
+           run::Presence::kRequired}};
 }
 
 std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t& connections) {
@@ -182,7 +186,7 @@ std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t&
       {"data.advertise", OptionalAddressValue(&config.data_advertise)},
       {"data.connections", run::Whole{&connections, 1, 64}},
       {"threads", run::Whole{&threads, 1, 4096, "auto"}},
-      {"memory", SizeValue(&config.memory_bytes)},
+      {"memory", MemoryValue(&config.memory_bytes)},
       {"peer_wait_max", DurationValue(&config.peer_wait_max, absl::Seconds(1), day)},
       {"transfer_max", DurationValue(&config.transfer_max, absl::Seconds(1), day)},
       {"drain_max", DurationValue(&config.drain_max, absl::ZeroDuration(), day)},

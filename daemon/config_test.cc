@@ -136,6 +136,10 @@ TEST(WorkerConfig, ErrorsNameLineKeyAndRemedy) {
       {"threads: many\n", "w.yaml:4: ", "threads"},
       {"memory: 4 QiB\n", "w.yaml:4: ", "4 GiB"},
       {"memory: 0\n", "w.yaml:4: ", "size"},
+      {"memory: 1\n", "w.yaml:4: ", "'memory': must be at least 16 MiB, got '1'"},
+      {"memory: 15.9 MiB\n", "w.yaml:4: ", "at least 16 MiB"},
+      {"memory: nan\n", "w.yaml:4: ", "size"},
+      {"memory: -4 GiB\n", "w.yaml:4: ", "size"},
       {"memory: 99999999 TiB\n", "w.yaml:4: ", "size"},
       {"lease: 10s\n", "w.yaml:4: ", "lease"},
   };

@@ -1,12 +1,15 @@
 #include "daemon/folder.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -43,6 +46,29 @@ absl::StatusOr<Identity> ParseIdentity(const std::string& text) {
 }
 
 }  // namespace
+
+absl::Status CheckFolder(const std::string& folder) {
+  // The nearest folder that is there: the rest can be made in it if anything can.
+  std::filesystem::path there = std::filesystem::path(folder).lexically_normal();
+  struct stat found;
+  while (stat(there.empty() ? "." : there.c_str(), &found) != 0) {
+    if (errno != ENOENT || there.empty()) {
+      return absl::InvalidArgumentError(ErrnoStatus(errno, "use folder", folder).message());
+    }
+    there = there.parent_path();
+  }
+  if (!S_ISDIR(found.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot use folder ", folder, ": ", there.string(), " is not a folder"));
+  }
+  std::string probe = (there / ".longhaul-check-XXXXXX").string();
+  if (mkdtemp(probe.data()) == nullptr) {
+    const absl::Status status = ErrnoStatus(errno, "use folder", folder);
+    return absl::IsResourceExhausted(status) ? status
+                                             : absl::InvalidArgumentError(status.message());
+  }
+  return rmdir(probe.c_str()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "remove", probe);
+}
 
 absl::StatusOr<FolderLock> FolderLock::Take(const std::string& folder) {
   LH_RETURN_IF_ERROR(MakeDirectories(folder));

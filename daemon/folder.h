@@ -10,6 +10,11 @@
 
 namespace longhaul::daemon {
 
+// Whether the folder can be made, or is there, and takes new files. Tries it, and leaves nothing
+// behind. InvalidArgument where only another configuration helps; ResourceExhausted for a full
+// disk.
+absl::Status CheckFolder(const std::string& folder);
+
 // Owns the exclusive lock of a folder (flock on DIR/lock) until destroyed; the system lets go of it
 // also when the process dies.
 class FolderLock {

@@ -25,6 +25,21 @@ class FolderTest : public testing::Test {
   const std::string folder_;
 };
 
+TEST_F(FolderTest, IsTriedWithoutATrace) {
+  EXPECT_TRUE(CheckFolder(folder_ + "/deep/er").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_));
+  ASSERT_TRUE(MakeDirectories(folder_).ok());
+  EXPECT_TRUE(CheckFolder(folder_).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/file", "x").ok());
+  for (const std::string& bad :
+       {folder_ + "/file", folder_ + "/file/state", std::string("/proc/absent/state")}) {
+    const absl::Status status = CheckFolder(bad);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(bad));
+  }
+}
+
 TEST_F(FolderTest, TwoDaemonsCannotShareOne) {
   {
     const auto lock = FolderLock::Take(folder_);

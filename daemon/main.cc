@@ -6,11 +6,16 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/status_macros.h"
+#include "base/text_escape.h"
+#include "daemon/command_line.h"
 #include "daemon/config.h"
 #include "daemon/coordinator_daemon.h"
 #include "daemon/daemon_loop.h"
+#include "daemon/folder.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
 #include "daemon/rpc/credentials.h"
@@ -55,6 +60,11 @@ int RunRole(const Role<Config>& role, const Arguments& arguments) {
   log.SetLevel(config->log_level);
   absl::StatusOr<std::unique_ptr<Credentials>> credentials = Credentials::Load(config->security);
   if (!credentials.ok()) return Fail(log, credentials.status(), kBadUsage);
+  if (absl::Status folder = CheckFolder(config->folder); !folder.ok()) {
+    // The service manager does not start a daemon again after kBadUsage.
+    const int code = absl::IsInvalidArgument(folder) ? kBadUsage : kFailed;
+    return Fail(log, Annotate(folder, absl::StrCat(arguments.config, ": 'folder'")), code);
+  }
   if (arguments.check) {
     std::printf("%s: the configuration is good\n", arguments.config.c_str());
     if (std::fflush(stdout) == 0) return kDone;
@@ -88,6 +98,10 @@ int Main(int argc, char** argv) {
   CLI::App* coordinator =
       AddRole(app, "coordinator", "assigns the stages of runs to workers", arguments);
   AddRole(app, "worker", "trains the stages that the coordinator assigns to it", arguments);
+  if (const std::string unknown = UnknownCommand(app, argc, argv); !unknown.empty()) {
+    std::fprintf(stderr, "longhauld: %s\n", EscapeControls(unknown, Newlines::kEscaped).c_str());
+    return kBadUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -28,7 +28,11 @@ constexpr size_t kNodesMax = 4096;
 constexpr size_t kLinksMax = 65536;
 constexpr int64_t kCoresMax = 65536;
 constexpr int64_t kMebibytesMax = int64_t{1} << 30;
-constexpr double kNumberMax = 1e12;
+// A hundred thousand times beyond any machine or line, so that no prediction overflows.
+constexpr double kGigaflopsMin = 1e-3, kGigaflopsMax = 1e9;
+constexpr double kGigabytesMin = 1e-3, kGigabytesMax = 1e6;
+constexpr double kMegabitsMin = 1e-3, kMegabitsMax = 1e9;
+constexpr double kMillisecondsMax = 1e6;
 
 // As written, before units are converted.
 struct NodeEntry {
@@ -46,27 +50,25 @@ struct LinkEntry {
 };
 
 std::vector<run::Field> FieldsOf(NodeEntry& node) {
-  const auto positive = [](double* value) {
-    return run::Real{.value = value, .min = 0, .max = kNumberMax, .min_excluded = true};
-  };
   constexpr auto kRequired = run::Presence::kRequired;
   return {{"name", run::Text{&node.name}, kRequired},
           {"site", run::Text{&node.site}, kRequired},
           {"host", run::Text{&node.host}},
           {"host_cores", run::Whole{&node.host_cores, 1, kCoresMax}},
           {"threads", run::Whole{&node.threads, 1, kCoresMax}},
-          {"gigaflops", positive(&node.gigaflops), kRequired},
-          {"memory_gigabytes_per_second", positive(&node.gigabytes_per_second)},
+          {"gigaflops", run::Real{&node.gigaflops, kGigaflopsMin, kGigaflopsMax}, kRequired},
+          {"memory_gigabytes_per_second",
+           run::Real{&node.gigabytes_per_second, kGigabytesMin, kGigabytesMax}},
           {"memory_mebibytes", run::Whole{&node.mebibytes, 1, kMebibytesMax}, kRequired},
           {"numeric_class", run::Text{&node.numeric_class}}};
 }
 
 std::vector<run::Field> FieldsOf(LinkEntry& link) {
-  return {{"from", run::Text{&link.from}, run::Presence::kRequired},
-          {"to", run::Text{&link.to}, run::Presence::kRequired},
-          {"latency_milliseconds", run::Real{&link.latency_milliseconds, 0, kNumberMax}},
-          {"megabits_per_second",
-           run::Real{&link.megabits_per_second, 0, kNumberMax, /*min_excluded=*/true}}};
+  return {
+      {"from", run::Text{&link.from}, run::Presence::kRequired},
+      {"to", run::Text{&link.to}, run::Presence::kRequired},
+      {"latency_milliseconds", run::Real{&link.latency_milliseconds, 0, kMillisecondsMax}},
+      {"megabits_per_second", run::Real{&link.megabits_per_second, kMegabitsMin, kMegabitsMax}}};
 }
 
 NodeProfile ProfileOf(const NodeEntry& entry) {

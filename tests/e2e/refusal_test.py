@@ -6,11 +6,18 @@ exit code, says what is wrong and where, and leaves nothing half-made.
 import os
 import re
 import socket
+import struct
+import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import Cluster, Failure, free_port, run_file, wait_for  # noqa: E402
+from harness import BIN, Cluster, Failure, free_port, run_file, wait_for  # noqa: E402
+
+# As root, modes of files mean nothing without this.
+AS_ANYONE = ()
+if os.geteuid() == 0:
+    AS_ANYONE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 DONE, FAILED, BAD_INPUT, UNREACHABLE = 0, 1, 2, 3
 
@@ -20,8 +27,8 @@ class Checker:
         self.cluster = cluster
         self.count = 0
 
-    def refused(self, what, code, patterns, *arguments):
-        done = self.cluster.command(*arguments)
+    def refused(self, what, code, patterns, *arguments, **options):
+        done = self.cluster.command(*arguments, **options)
         message = done.stderr.strip()
         self.count += 1
         print(f"  {what}: {done.returncode}: {message[:150]}", flush=True)
@@ -96,11 +103,15 @@ def bad_data(check):
     truncated = header + (10 ** 6).to_bytes(4, "little") + bytes(1012) + bytes(4000)
     check.file_refused("truncated headed file", ["headed.bin"],
                        with_data("headed.bin", truncated, tokenizer="uint16"))
-    if os.geteuid() != 0:
-        secret = folder / "secret.txt"
-        secret.write_text("x" * 5000)
-        secret.chmod(0)
-        check.file_refused("unreadable data", ["secret.txt"], run_file("bad", train="secret.txt"))
+    secret = folder / "secret.txt"
+    secret.write_text("x" * 5000)
+    secret.chmod(0)
+    (folder / "secret.yaml").write_text(run_file("bad", train="secret.txt"))
+    check.refused("unreadable data", BAD_INPUT, ["secret.txt: Permission denied"], "run", "start",
+                  folder / "secret.yaml", prefix=AS_ANYONE)
+    (folder / "secret.yaml").chmod(0)
+    check.refused("unreadable run file", BAD_INPUT, ["secret.yaml: Permission denied"], "run",
+                  "start", folder / "secret.yaml", prefix=AS_ANYONE)
     (folder / "folder").mkdir()
     check.file_refused("a folder as data", ["folder"], run_file("bad", train="folder"))
 
@@ -117,6 +128,11 @@ def bad_requests(check):
     check.refused("export of no such run", BAD_INPUT, ["ghost"], "checkpoint", "export", "ghost",
                   "--to", "x")
     check.refused("unknown command", BAD_INPUT, [], "rum", "start")
+    check.refused("help of an unknown command", BAD_INPUT, ["'rum'", "'run'"], "rum", "--help")
+    check.refused("help of an unknown subcommand", BAD_INPUT, ["'stat'", "'start'"], "run",
+                  "--help", "stat")
+    check.refused("watch after a negative step", BAD_INPUT, ["--after", "-1"], "run", "watch", "x",
+                  "--after", -1)
     check.refused("missing argument", BAD_INPUT, ["file"], "run", "start")
     check.refused("wrong option value", BAD_INPUT, ["output"], "run", "ls", "--output", "xml")
     check.refused("odd name", BAD_INPUT, ["a"], "run", "show", "a\x1b[31m/../b")
@@ -128,23 +144,82 @@ def bad_requests(check):
     check.refused("resume of a done run", FAILED, ["done"], "run", "resume", "twice")
     check.refused("no such step", BAD_INPUT, ["99", "2"], "checkpoint", "export", "twice", "--to",
                   "x", "--step", 99)
-    cluster.ok("checkpoint", "export", "twice", "--to", "taken")
-    check.refused("folder taken", BAD_INPUT, ["taken"], "checkpoint", "export", "twice", "--to",
-                  "taken")
+    bad_export_targets(check)
     check.refused("more stages than nodes", FAILED, ["stages", "node"], "run", "start",
                   cluster.write_run("wide", stages=4))
     if len(cluster.json_lines("run", "ls")) != 1:
         raise Failure(f"a refused run was kept: {cluster.ok('run', 'ls')}")
 
 
+def bad_export_targets(check):
+    """Refused before anything is fetched, and nothing is left behind."""
+    cluster = check.cluster
+    cluster.ok("checkpoint", "export", "twice", "--to", "taken")
+    (cluster.folder / "file").write_text("x")
+    (cluster.folder / "locked").mkdir()
+    (cluster.folder / "locked").chmod(0o500)
+    before = sorted(cluster.folder.rglob("*"))
+    for what, target, pattern in (("a folder that is not empty", "taken", "--overwrite"),
+                                  ("a file", "file", "not a folder"),
+                                  ("below a file", "file/x", "Not a directory"),
+                                  ("no parent", "absent/x", "absent: No such file"),
+                                  ("not writable", "locked/x", "locked/x: Permission denied"),
+                                  ("no name", "", "no name")):
+        # No coordinator answers, and none is asked.
+        check.refused(f"export to {what}", BAD_INPUT, [pattern], "checkpoint", "export", "twice",
+                      "--to", target, "--coordinator", "127.0.0.1:1", prefix=AS_ANYONE)
+    (cluster.folder / "locked").chmod(0o700)
+    if sorted(cluster.folder.rglob("*")) != before:
+        raise Failure("a refused export left something behind")
+    cluster.ok("checkpoint", "export", "twice", "--to", "taken", "--overwrite")
+
+
+def bad_generate(check):
+    folder = check.cluster.folder
+    check.cluster.ok("checkpoint", "export", "twice", "--to", "model")
+
+    def refused(what, patterns, *arguments, prompt="a"):
+        check.refused(what, BAD_INPUT, patterns, "generate", "--checkpoint", "model", "--prompt",
+                      prompt, *arguments)
+
+    for value in ("nan", "inf", "-1", "1e300", "warm", ""):
+        refused(f"temperature {value}", ["temperature"], "--temperature", value)
+    for value in (-1, "1.5", 2 ** 31, 10 ** 30):
+        refused(f"top-k {value}", ["top-k"], "--top-k", value)
+    for value in (-1, 2 ** 40, 10 ** 30):
+        refused(f"tokens {value}", ["tokens"], "--tokens", value)
+    refused("an empty prompt", ["prompt is empty"], prompt="")
+    data = bytearray((folder / "model" / "model.safetensors").read_bytes())
+    data[-4:] = struct.pack("<f", float("nan"))
+    (folder / "model" / "model.safetensors").write_bytes(data)
+    refused("a weight that is not a number", [r"model\.safetensors: tensor 'transformer\.", "nan"])
+
+
+def bad_topologies(check):
+    def refused(line, key, node="gigaflops: 9, memory_mebibytes: 4096", link=""):
+        path = check.cluster.folder / "topology.yaml"
+        path.write_text(f"nodes:\n  - {{name: a, site: x, {node}}}\n"
+                        "  - {name: b, site: y, gigaflops: 9, memory_mebibytes: 4096}\n"
+                        f"links:\n  - {{from: x, to: y{link}}}\n")
+        check.refused(f"topology with {link or node}", BAD_INPUT,
+                      [rf"topology\.yaml:{line}: ", key], "plan",
+                      check.cluster.write_run("planned"), "--topology", path)
+
+    for bad in ("0", "-1", ".nan", "nan", "inf", "1e300", "1e-300"):
+        refused(2, "gigaflops", node=f"gigaflops: {bad}, memory_mebibytes: 4096")
+        refused(2, "memory_mebibytes", node=f"gigaflops: 9, memory_mebibytes: {bad}")
+        refused(5, "megabits_per_second", link=f", megabits_per_second: {bad}")
+    for bad in ("-1", ".nan", "inf", "1e300"):
+        refused(5, "latency_milliseconds", link=f", latency_milliseconds: {bad}")
+
+
 def unwritable_output(check):
     """Every kind of output that cannot be written is an error, whoever makes it."""
     cluster = check.cluster
-    check.cluster.ok("checkpoint", "export", "twice", "--to", "model")
     topology = cluster.folder / "topology.yaml"
     topology.write_text("nodes: [{name: a, site: x, gigaflops: 9, memory_mebibytes: 4096}]\n")
     run = cluster.folder / "twice.yaml"
-    generate = ("generate", "--checkpoint", "model", "--prompt", "the", "--tokens", 3)
+    generate = ("generate", "--checkpoint", "taken", "--prompt", "the", "--tokens", 3)
     commands = [("run", "ls"), ("run", "show", "twice"), ("run", "watch", "twice"), ("node", "ls"),
                 ("node", "show", "w1"), ("plan", run, "--topology", topology), generate,
                 ("checkpoint", "ls", "twice"), ("doctor",), ("version",)]
@@ -165,19 +240,31 @@ def bad_circumstances(check):
     wrong.chmod(0o600)
     check.refused("wrong token", FAILED, ["token"], "run", "ls", "--token-file", wrong)
     wrong.chmod(0o644)
-    check.refused("token that others can read", FAILED, ["wrong-token"], "run", "ls",
-                  "--token-file", wrong)
+    readable = [r"wrong-token' has mode 0644, so that other users may read", "chmod 0600"]
+    check.refused("token that others can read", BAD_INPUT, readable, "run", "ls", "--token-file",
+                  wrong)
+    # The daemon says the same.
+    daemon_refused(cluster, "token that others can read", "worker",
+                   f"site: a\nfolder: {cluster.folder}/x\ncluster_token_file: {wrong}\n", readable,
+                   code=BAD_INPUT)
+    damaged = cluster.folder / "damaged"
+    damaged.mkdir()
+    (damaged / "cluster.json").write_text('{"schema": 1, "coordinator": "127.')
+    for command in (("run", "ls"), ("up",), ("down",)):
+        check.refused(f"damaged cluster.json: {command[0]}", BAD_INPUT,
+                      ["damaged/cluster.json is damaged", "remove", "longhaul up --dir"], *command,
+                      "--dir", damaged)
 
 
-def daemon_refused(cluster, what, role, config, patterns):
+def daemon_refused(cluster, what, role, config, patterns, code=None):
     cluster._spawn(role, "refused", config)
     process = cluster.processes.pop("refused")
-    code = process.wait(timeout=30)
+    ended = process.wait(timeout=30)
     message = (cluster.folder / "refused.log").read_text()
     (cluster.folder / "refused.log").unlink()
-    print(f"  {what}: {code}: {message.strip().splitlines()[-1][:150]}", flush=True)
-    if code == 0:
-        raise Failure(f"{what}: the daemon ended with 0")
+    print(f"  {what}: {ended}: {message.strip().splitlines()[-1][:150]}", flush=True)
+    if ended == 0 or code not in (None, ended):
+        raise Failure(f"{what}: the daemon ended with {ended}")
     for pattern in patterns:
         if not re.search(pattern, message):
             raise Failure(f"{what}: no '{pattern}' in: {message}")
@@ -195,6 +282,18 @@ def bad_daemons(cluster):
                    f"cluster_token_file: {token}\n", ["insecure: true", "refused.yaml:1"])
     daemon_refused(cluster, "misspelt key", "worker",
                    f"name: x\nsiet: a\nfolder: {folder}/x\n", ["refused.yaml:2", "siet", "site"])
+    common = f"site: a\ncluster_token_file: {token}\n"
+    daemon_refused(cluster, "memory without a unit", "worker",
+                   f"{common}folder: {folder}/x\nmemory: 1\n",
+                   ["refused.yaml:4: 'memory'", "16 MiB"], code=BAD_INPUT)
+    for bad in (f"{token}/state", "/proc/absent/state"):
+        daemon_refused(cluster, "a folder that cannot be made", "worker",
+                       f"{common}folder: {bad}\n", ["refused.yaml: 'folder'", bad],
+                       code=BAD_INPUT)
+        done = subprocess.run([BIN / "longhauld", "worker", "--check", "--config",
+                               folder / "refused.yaml"], capture_output=True, text=True)
+        if done.returncode != BAD_INPUT or "'folder'" not in done.stdout + done.stderr:
+            raise Failure(f"--check accepts the folder {bad}: {done}")
     daemon_refused(cluster, "one folder for two daemons", "worker",
                    f"name: w9\nsite: a\ncoordinator: 127.0.0.1:{cluster.port}\n"
                    f"folder: {folder}/w1\ncluster_token_file: {token}\n", ["w1"])
@@ -228,8 +327,8 @@ def main():
     with Cluster() as cluster:
         cluster.start(2)
         check = Checker(cluster)
-        for part in (bad_run_files, bad_data, bad_requests, unwritable_output,
-                     bad_circumstances):
+        for part in (bad_run_files, bad_data, bad_requests, bad_generate, bad_topologies,
+                     unwritable_output, bad_circumstances):
             print(part.__name__, flush=True)
             part(check)
         print("bad_daemons", flush=True)
