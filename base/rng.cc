@@ -66,11 +66,14 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::array<uint32_
   return c;
 }
 
+std::array<uint32_t, 4> RandomKey(uint64_t seed, RandomStream stream, uint32_t a, uint32_t b) {
+  return Philox4x32({static_cast<uint32_t>(stream), a, b, 0},
+                    {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+}
+
 std::array<uint32_t, 4> RandomBits(uint64_t seed, RandomStream stream, uint32_t a, uint32_t b,
                                    uint64_t index) {
-  // Two rounds of keying: the first folds seed, stream and a into a key, the second counts.
-  const auto key = Philox4x32({static_cast<uint32_t>(stream), a, b, 0},
-                              {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  const auto key = RandomKey(seed, stream, a, b);
   return Philox4x32(
       {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), key[2], key[3]},
       {key[0], key[1]});

@@ -19,6 +19,10 @@ enum class RandomStream : uint32_t { kBatch = 1, kInitialWeights = 2, kDropout =
 std::array<uint32_t, 4> RandomBits(uint64_t seed, RandomStream stream, uint32_t a, uint32_t b,
                                    uint64_t index);
 
+// What RandomBits makes of all but the index, for loops over indices: they are
+// Philox4x32({low half of index, high half, key[2], key[3]}, {key[0], key[1]}).
+std::array<uint32_t, 4> RandomKey(uint64_t seed, RandomStream stream, uint32_t a, uint32_t b);
+
 // Uniform in [0, bound) without bias worth mentioning (64-bit multiply-shift); bound > 0.
 uint64_t RandomBelow(uint64_t bound, uint64_t bits);
 
