@@ -37,14 +37,21 @@ template <typename T>
 void AddNormalizedColumnSums(const NormalizedProduct<T>& product, int64_t rows, int64_t columns,
                              T* sums) {
   const MatrixView<T> gradient = product.gradient, input = product.input;
-  ForLanes(columns, [&](int64_t c, auto count) {
-    AddSumOverRows(rows, sums + c, count, [&](int64_t row) {
-      const Lanes<T> centred =
-          Load(input.data + row * input.stride + c, count, T{0}) - Fill(product.means[row]);
-      return Load(gradient.data + row * gradient.stride + c, count, T{0}) *
-             (centred * Fill(product.inverse_deviations[row]));
+  const auto add = [&](const auto& centre) {
+    ForLanes(columns, [&](int64_t c, auto count) {
+      AddSumOverRows(rows, sums + c, count, [&](int64_t row) {
+        const Lanes<T> centred =
+            centre(row, Load(input.data + row * input.stride + c, count, T{0}));
+        return Load(gradient.data + row * gradient.stride + c, count, T{0}) *
+               (centred * Fill(product.inverse_deviations[row]));
+      });
     });
-  });
+  };
+  if (product.means == nullptr) {
+    add([](int64_t, const Lanes<T>& values) { return values; });
+  } else {
+    add([&](int64_t row, const Lanes<T>& values) { return values - Fill(product.means[row]); });
+  }
 }
 
 }  // namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET

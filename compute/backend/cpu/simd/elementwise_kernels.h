@@ -65,6 +65,47 @@ void GeluGradient(const T* input, const T* output_gradient, T* input_gradient, i
   });
 }
 
+// silu(gate) = gate * sigmoid(gate). exp overflows to infinity and the sigmoid to 0.
+template <typename T>
+inline __attribute__((always_inline)) Register<T> Sigmoid(Register<T> x) {
+  return T{1} / (Exponential<T>(-x) + T{1});
+}
+
+template <typename T>
+void SwiGlu(const T* gate, const T* up, T* output, int64_t n) {
+  ForLanes(n, [&](int64_t i, auto count) {
+    const auto function = [](Register<T> g, Register<T> u) { return g * Sigmoid<T>(g) * u; };
+    Store(output + i, Map<T>(function, Load(gate + i, count, T{0}), Load(up + i, count, T{0})),
+          count);
+  });
+}
+
+template <typename T>
+void SwiGluGradient(const T* gate, const T* up, const T* output_gradient, T* gate_gradient,
+                    T* up_gradient, int64_t n) {
+  ForLanes(n, [&](int64_t i, auto count) {
+    const Lanes<T> gates = Load(gate + i, count, T{0}), ups = Load(up + i, count, T{0});
+    const Lanes<T> gradients = Load(output_gradient + i, count, T{0});
+    const Lanes<T> sigmoids = Map<T>([](Register<T> x) { return Sigmoid<T>(x); }, gates);
+    const Lanes<T> slopes = Map<T>(
+        [](Register<T> g, Register<T> s) { return s * (g * (T{1} - s) + T{1}); }, gates, sigmoids);
+    Store(gate_gradient + i, gradients * ups * slopes, count);
+    Store(up_gradient + i, gradients * (gates * sigmoids), count);
+  });
+}
+
+template <typename T>
+void Rotate(const T* cosines, const T* sines, T turn, const T* input, T* output, int64_t n) {
+  const Lanes<T> turns = Fill(turn);
+  ForLanes(n, [&](int64_t i, auto count) {
+    const Lanes<T> cosine = Load(cosines + i, count, T{0});
+    const Lanes<T> sine = Load(sines + i, count, T{0}) * turns;
+    const Lanes<T> x = Load(input + i, count, T{0}), y = Load(input + n + i, count, T{0});
+    Store(output + i, x * cosine - y * sine, count);
+    Store(output + n + i, y * cosine + x * sine, count);
+  });
+}
+
 template <typename T>
 void SoftmaxGradient(const T* probability, T mean, T scale, T* gradient, int64_t n) {
   const Lanes<T> means = Fill(mean), scales = Fill(scale);

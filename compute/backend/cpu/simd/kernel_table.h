@@ -6,6 +6,7 @@
 #define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_
 
 #include "compute/backend/cpu/simd/column_kernels.h"
+#include "compute/backend/cpu/simd/dropout_kernel.h"
 #include "compute/backend/cpu/simd/elementwise_kernels.h"
 #include "compute/backend/cpu/simd/instruction_sets.h"
 #include "compute/backend/cpu/simd/row_kernels.h"
@@ -20,11 +21,17 @@ inline constexpr Kernels<T> kKernels = {
     .dot = Dot<T>,
     .gelu = Gelu<T>,
     .gelu_backward = GeluGradient<T>,
+    .swiglu = SwiGlu<T>,
+    .swiglu_backward = SwiGluGradient<T>,
+    .rotate = Rotate<T>,
+    .drop = Drop<T>,
     .sum_of_exponentials = SumOfExponentials<T>,
     .exponentials = Exponentials<T>,
     .softmax_backward = SoftmaxGradient<T>,
     .layer_norm = LayerNormRow<T>,
     .layer_norm_backward = LayerNormRowGradient<T>,
+    .rms_norm = RmsNormRow<T>,
+    .rms_norm_backward = RmsNormRowGradient<T>,
     .add_column_sums = AddColumnSums<T>,
     .add_normalized_column_sums = AddNormalizedColumnSums<T>,
     .sum_of_squares = SumOfSquaresOfRow<T>,

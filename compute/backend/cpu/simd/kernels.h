@@ -22,13 +22,25 @@ struct MatrixView {
   int64_t stride;
 };
 
-// gradient(r, c) * (input(r, c) - means[r]) * inverse_deviations[r].
+// gradient(r, c) * (input(r, c) - means[r]) * inverse_deviations[r]; without means none is
+// subtracted.
 template <typename T>
 struct NormalizedProduct {
   MatrixView<T> gradient;
   MatrixView<T> input;
-  const T* means;
+  const T* means;  // or null
   const T* inverse_deviations;
+};
+
+// Which elements of a sequence are dropped: the counters and the key of Philox4x32-10, and where
+// the threshold lies. Element e takes word e / 16 % 4 of the draw with the counter {e / 64 * 16 +
+// e % 16, counter[0], counter[1], counter[2]} and is dropped if that is below the threshold.
+template <typename T>
+struct DropoutDraw {
+  uint32_t key[2];
+  uint32_t counter[3];
+  uint32_t threshold;
+  T scale;  // of elements that stay
 };
 
 // AdamW's per-step constants, rounded once from double.
@@ -60,6 +72,16 @@ struct Kernels {
   void (*gelu)(const T* input, T* output, int64_t n);
   void (*gelu_backward)(const T* input, const T* output_gradient, T* input_gradient, int64_t n);
 
+  // output = silu(gate) * up.
+  void (*swiglu)(const T* gate, const T* up, T* output, int64_t n);
+  void (*swiglu_backward)(const T* gate, const T* up, const T* output_gradient, T* gate_gradient,
+                          T* up_gradient, int64_t n);
+  // Turns the pairs (input[i], input[n + i]) by the angles whose cosines and sines are given; turn
+  // is 1, or -1 for the other direction.
+  void (*rotate)(const T* cosines, const T* sines, T turn, const T* input, T* output, int64_t n);
+  // Elements [first, first + n) of a sequence; first is a multiple of 64.
+  void (*drop)(const DropoutDraw<T>& draw, int64_t first, const T* input, T* output, int64_t n);
+
   // Sum of exp(input - shift), in double across stretches of 1024 elements.
   double (*sum_of_exponentials)(const T* input, T shift, int64_t n);
   // output = exp(input - shift); returns the sum as above.
@@ -72,6 +94,10 @@ struct Kernels {
                                  T* output, int64_t width);
   void (*layer_norm_backward)(const T* input, const T* weight, const RowStatistics<T>& statistics,
                               const T* output_gradient, T* input_gradient, int64_t width);
+  // Returns 1 / the root of the mean square.
+  T (*rms_norm)(const T* input, const T* weight, T epsilon, T* output, int64_t width);
+  void (*rms_norm_backward)(const T* input, const T* weight, T inverse_root,
+                            const T* output_gradient, T* input_gradient, int64_t width);
 
   // sums[c] += sum over rows of matrix(r, c): stretches of 64 rows, then the stretches in order.
   void (*add_column_sums)(const MatrixView<T>& matrix, int64_t rows, int64_t columns, T* sums);

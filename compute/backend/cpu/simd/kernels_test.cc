@@ -111,6 +111,17 @@ class Trace {
     Record(out);
     kernels_.softmax_backward(x_.data(), T{1} / 3, T{1} / 7, out.data(), n_);
     Record(out);
+    kernels_.swiglu(x_.data(), y_.data(), out.data(), n_);
+    Record(out);
+    std::vector<T> second_out(x_.size());
+    kernels_.swiglu_backward(x_.data(), y_.data(), z_.data(), out.data(), second_out.data(), n_);
+    Record(out);
+    Record(second_out);
+    kernels_.rotate(y_.data(), z_.data(), T{-1}, x_.data(), out.data(), n_ / 2);
+    Record(out);
+    const DropoutDraw<T> draw{{1, 2}, {3, 4, 5}, 0x40000000, T{4} / 3};
+    kernels_.drop(draw, 128, x_.data(), out.data(), n_);
+    Record(out);
     const AdamWFactors<T> factors{T(0.25), T(0.999), T(0.1),  T(0.95),
                                   T(0.05), T(0.7),   T(1e-8), T(0.01)};
     std::vector<T> weights = x_, first = y_, second = z_;
@@ -136,6 +147,11 @@ class Trace {
     Record(out);
     kernels_.layer_norm_backward(x_.data(), y_.data(), statistics, z_.data(), out.data(), n_);
     Record(out);
+    const T inverse_root = kernels_.rms_norm(x_.data(), y_.data(), T(1e-5), out.data(), n_);
+    Record(inverse_root);
+    Record(out);
+    kernels_.rms_norm_backward(x_.data(), y_.data(), inverse_root, z_.data(), out.data(), n_);
+    Record(out);
   }
 
   void Columns() {
@@ -147,6 +163,10 @@ class Trace {
       Record(sums);
       kernels_.add_normalized_column_sums(
           {{x_.data(), columns}, {y_.data(), columns}, z_.data(), y_.data()}, rows, columns,
+          sums.data());
+      Record(sums);
+      kernels_.add_normalized_column_sums(
+          {{x_.data(), columns}, {y_.data(), columns}, nullptr, y_.data()}, rows, columns,
           sums.data());
       Record(sums);
     }
@@ -180,8 +200,8 @@ TYPED_TEST(KernelsTest, BitsAreThoseOfEveryOtherBuild) {
     bytes += Trace<TypeParam>(BestKernels<TypeParam>(), n).Run();
   EXPECT_EQ(Sha256Hex(bytes),
             (std::is_same_v<TypeParam, float>)
-                ? "1b9bef8398b3338ced42265ccbce140610e048ca1d54b3d1027cf61f9e8cff80"
-                : "e5278b25a9302512e87ebfafce63eb164649f4e7e0e30aba171d4691f97d6033");
+                ? "f045e904fcc32383d7710c0546a4634ef8b5abe30e8b66a6419aab708e23c924"
+                : "018717efc1b55afea2e11ab46833c718980c3aecc293264231f128cc07b70886");
 }
 
 TYPED_TEST(KernelsTest, BestIsTheLast) {

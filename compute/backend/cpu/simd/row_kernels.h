@@ -113,6 +113,41 @@ void LayerNormRowGradient(const T* input, const T* weight, const RowStatistics<T
   });
 }
 
+template <typename T>
+T RmsNormRow(const T* input, const T* weight, T epsilon, T* output, int64_t width) {
+  Lanes<T> squares = Fill(T{0});
+  ForLanes(width, [&](int64_t i, auto count) {
+    const Lanes<T> values = Load(input + i, count, T{0});
+    squares = squares + values * values;
+  });
+  const T mean_square = SumOfLanes(squares) / static_cast<T>(width);
+  const T inverse_root = T{1} / SquareRoot(mean_square + epsilon);
+  const Lanes<T> scales = Fill(inverse_root);
+  ForLanes(width, [&](int64_t i, auto count) {
+    Store(output + i, Load(input + i, count, T{0}) * scales * Load(weight + i, count, T{0}), count);
+  });
+  return inverse_root;
+}
+
+template <typename T>
+void RmsNormRowGradient(const T* input, const T* weight, T inverse_root, const T* output_gradient,
+                        T* input_gradient, int64_t width) {
+  const Lanes<T> scales = Fill(inverse_root);
+  Lanes<T> product_sum = Fill(T{0});
+  ForLanes(width, [&](int64_t i, auto count) {
+    const Lanes<T> gradient =
+        Load(output_gradient + i, count, T{0}) * Load(weight + i, count, T{0});
+    product_sum = product_sum + gradient * (Load(input + i, count, T{0}) * scales);
+  });
+  const Lanes<T> mean_product = Fill(SumOfLanes(product_sum) / static_cast<T>(width));
+  ForLanes(width, [&](int64_t i, auto count) {
+    const Lanes<T> normalized = Load(input + i, count, T{0}) * scales;
+    const Lanes<T> gradient =
+        Load(output_gradient + i, count, T{0}) * Load(weight + i, count, T{0});
+    Store(input_gradient + i, scales * (gradient - normalized * mean_product), count);
+  });
+}
+
 typedef double DoubleRegister __attribute__((vector_size(LONGHAUL_REGISTER_BYTES)));
 typedef float HalfRegister
     __attribute__((vector_size(LONGHAUL_REGISTER_BYTES / 2), aligned(4), may_alias));
