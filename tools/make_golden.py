@@ -97,6 +97,24 @@ def layer_norm_cases():
     return cases
 
 
+def rms_norm_cases():
+    make = Inputs(10)
+    cases = []
+    for name, rows, width, offset, epsilon in [("small", 6, 5, 0, 1e-5), ("one", 1, 1, 0, 0.25),
+                                               ("wide", 3, 131, 0, 1e-6),
+                                               ("tall", 70, 3, 4, 1e-3)]:
+        x = make.normal(rows, width, offset=offset).requires_grad_()
+        weight = make.normal(width, offset=1).requires_grad_()
+        output = F.rms_norm(x, (width,), weight, epsilon)
+        output_gradient = make.normal(rows, width)
+        dx, dw = gradients(output, output_gradient, (x, weight))
+        cases.append(case(name, {"rows": rows, "width": width, "epsilon": epsilon},
+                          {"input": x, "weight": weight, "output": output,
+                           "output_gradient": output_gradient, "input_gradient": dx,
+                           "weight_gradient": dw}))
+    return cases
+
+
 def linear_cases():
     make = Inputs(4)
     cases = []
@@ -217,7 +235,8 @@ def sum_of_squares_cases():
 
 
 FILES = {"add": add_cases, "embedding": embedding_cases, "layer_norm": layer_norm_cases,
-         "linear": linear_cases, "gelu": gelu_cases, "causal_attention": attention_cases,
+         "rms_norm": rms_norm_cases, "linear": linear_cases, "gelu": gelu_cases,
+         "causal_attention": attention_cases,
          "softmax_cross_entropy": cross_entropy_cases, "adamw": adamw_cases,
          "sum_of_squares": sum_of_squares_cases}
 

@@ -1,0 +1,67 @@
+#include "compute/ops/rms_norm.h"
+
+#include <cmath>
+
+#include "base/status_macros.h"
+#include "compute/ops/dispatch.h"
+#include "compute/ops/rms_norm_cpu.h"
+#include "compute/ops/shape_check.h"
+
+namespace longhaul::compute {
+namespace {
+
+absl::Status CheckShape(absl::string_view op, const RmsNormShape& shape) {
+  if (!(std::isfinite(shape.epsilon) && shape.epsilon >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(op, ": epsilon is ", shape.epsilon, ", not finite and at least 0"));
+  }
+  return CheckExtents(op, {{"rows", shape.rows}, {"width", shape.width}});
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status RmsNormForward(Backend& backend, const RmsNormShape& shape, absl::Span<const T> input,
+                            absl::Span<const T> weight, absl::Span<T> output,
+                            absl::Span<T> statistics) {
+  constexpr absl::string_view kOp = "rms norm";
+  LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.width}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "weight", weight.size(), {shape.width}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.width}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "statistics", statistics.size(), {shape.rows}));
+  return Dispatch(backend, kOp,
+                  [&] { cpu::RmsNormForward(backend, shape, input, weight, output, statistics); });
+}
+
+template <typename T>
+absl::Status RmsNormBackward(Backend& backend, const RmsNormShape& shape, absl::Span<const T> input,
+                             absl::Span<const T> weight, absl::Span<const T> statistics,
+                             absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
+                             absl::Span<T> weight_gradient) {
+  constexpr absl::string_view kOp = "rms norm backward";
+  LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.width}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "weight", weight.size(), {shape.width}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "statistics", statistics.size(), {shape.rows}));
+  LH_RETURN_IF_ERROR(
+      CheckElements(kOp, "output_gradient", output_gradient.size(), {shape.rows, shape.width}));
+  LH_RETURN_IF_ERROR(
+      CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, shape.width}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "weight_gradient", weight_gradient.size(), {shape.width}));
+  return Dispatch(backend, kOp, [&] {
+    cpu::RmsNormBackward(backend, shape, input, weight, statistics, output_gradient, input_gradient,
+                         weight_gradient);
+  });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                                \
+  template absl::Status RmsNormForward<T>(Backend&, const RmsNormShape&, absl::Span<const T>,  \
+                                          absl::Span<const T>, absl::Span<T>, absl::Span<T>);  \
+  template absl::Status RmsNormBackward<T>(Backend&, const RmsNormShape&, absl::Span<const T>, \
+                                           absl::Span<const T>, absl::Span<const T>,           \
+                                           absl::Span<const T>, absl::Span<T>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute
