@@ -152,6 +152,22 @@ def gelu_cases():
                                             "input_gradient": dx})]
 
 
+def swiglu_cases():
+    make = Inputs(11)
+    cases = []
+    for name, rows, width, scale in [("small", 3, 5, 1), ("one", 1, 1, 1), ("wide", 2, 67, 3),
+                                     ("large", 4, 8, 300)]:
+        x = make.normal(rows, 2 * width, scale=scale).requires_grad_()
+        gate, up = x.split(width, dim=1)
+        output = F.silu(gate) * up
+        output_gradient = make.normal(rows, width)
+        (dx,) = gradients(output, output_gradient, (x,))
+        cases.append(case(name, {"rows": rows, "width": width},
+                          {"input": x, "output": output, "output_gradient": output_gradient,
+                           "input_gradient": dx}))
+    return cases
+
+
 def attention_cases():
     make = Inputs(6)
     cases = []
@@ -236,7 +252,7 @@ def sum_of_squares_cases():
 
 FILES = {"add": add_cases, "embedding": embedding_cases, "layer_norm": layer_norm_cases,
          "rms_norm": rms_norm_cases, "linear": linear_cases, "gelu": gelu_cases,
-         "causal_attention": attention_cases,
+         "swiglu": swiglu_cases, "causal_attention": attention_cases,
          "softmax_cross_entropy": cross_entropy_cases, "adamw": adamw_cases,
          "sum_of_squares": sum_of_squares_cases}
 

@@ -1,0 +1,47 @@
+#include "compute/ops/swiglu.h"
+
+#include "base/status_macros.h"
+#include "compute/ops/dispatch.h"
+#include "compute/ops/shape_check.h"
+#include "compute/ops/swiglu_cpu.h"
+
+namespace longhaul::compute {
+namespace {
+
+absl::Status Check(absl::string_view op, const SwiGluShape& shape, size_t input, size_t output) {
+  LH_RETURN_IF_ERROR(CheckExtents(op, {{"rows", shape.rows}, {"width", shape.width}}));
+  LH_RETURN_IF_ERROR(CheckElements(op, "input", input, {shape.rows, 2, shape.width}));
+  return CheckElements(op, "output", output, {shape.rows, shape.width});
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status SwiGluForward(Backend& backend, const SwiGluShape& shape, absl::Span<const T> input,
+                           absl::Span<T> output) {
+  constexpr absl::string_view kOp = "swiglu";
+  LH_RETURN_IF_ERROR(Check(kOp, shape, input.size(), output.size()));
+  return Dispatch(backend, kOp, [&] { cpu::SwiGluForward(backend, shape, input, output); });
+}
+
+template <typename T>
+absl::Status SwiGluBackward(Backend& backend, const SwiGluShape& shape, absl::Span<const T> input,
+                            absl::Span<const T> output_gradient, absl::Span<T> input_gradient) {
+  constexpr absl::string_view kOp = "swiglu backward";
+  LH_RETURN_IF_ERROR(Check(kOp, shape, input.size(), output_gradient.size()));
+  LH_RETURN_IF_ERROR(
+      CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, 2, shape.width}));
+  return Dispatch(backend, kOp, [&] {
+    cpu::SwiGluBackward(backend, shape, input, output_gradient, input_gradient);
+  });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                              \
+  template absl::Status SwiGluForward<T>(Backend&, const SwiGluShape&, absl::Span<const T>,  \
+                                         absl::Span<T>);                                     \
+  template absl::Status SwiGluBackward<T>(Backend&, const SwiGluShape&, absl::Span<const T>, \
+                                          absl::Span<const T>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute
