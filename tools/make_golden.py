@@ -168,6 +168,58 @@ def swiglu_cases():
     return cases
 
 
+def rotary_frequencies(head_width, theta, scaling):
+    """Checked against transformers where it is installed: its own are float32."""
+    frequencies = theta ** (-torch.arange(0, head_width, 2) / head_width)
+    if scaling:
+        factor, low, high, original = scaling
+        wavelength = 2 * torch.pi / frequencies
+        kept = ((original / wavelength - low) / (high - low)).clamp(0, 1)
+        frequencies = (1 - kept) * frequencies / factor + kept * frequencies
+    try:
+        from transformers import LlamaConfig
+        from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+    except ImportError:
+        return frequencies
+    if scaling:
+        config = LlamaConfig(head_dim=head_width, rope_parameters={
+            "rope_type": "llama3", "rope_theta": theta, "factor": factor, "low_freq_factor": low,
+            "high_freq_factor": high, "original_max_position_embeddings": original})
+        theirs, _ = ROPE_INIT_FUNCTIONS["llama3"](config, "cpu")
+        torch.testing.assert_close(frequencies.float(), theirs.float(), rtol=1e-5, atol=0)
+    return frequencies
+
+
+def rotary_cases():
+    make = Inputs(12)
+    cases = []
+    for name, batch, context, heads, head_width, rest, theta, scaling in [
+            ("small", 2, 3, 2, 4, 3, 10000.0, None), ("one", 1, 1, 1, 2, 0, 10000.0, None),
+            ("wide", 1, 5, 1, 64, 7, 500000.0, None),
+            ("llama 3", 1, 40, 1, 16, 0, 500.0, (8.0, 1.0, 4.0, 32))]:
+        frequencies = rotary_frequencies(head_width, theta, scaling)
+        angles = torch.arange(context)[:, None] * frequencies
+        table = torch.cat([angles.cos(), angles.sin()], dim=1)
+        cos, sin = (torch.cat([part, part], dim=1)[None, :, None] for part in
+                    (angles.cos(), angles.sin()))
+        width = heads * head_width
+        x = make.normal(batch, context, width + rest).requires_grad_()
+        turned = x[..., :width].view(batch, context, heads, head_width)
+        first, second = turned.chunk(2, dim=3)
+        turned = turned * cos + torch.cat([-second, first], dim=3) * sin
+        output = torch.cat([turned.reshape(batch, context, width), x[..., width:]], dim=2)
+        output_gradient = make.normal(batch, context, width + rest)
+        (dx,) = gradients(output, output_gradient, (x,))
+        factor, low, high, original = scaling or (1.0, 1.0, 4.0, 1)
+        cases.append(case(name, {"rows": batch * context, "context": context, "heads": heads,
+                                 "head_width": head_width, "row_width": width + rest,
+                                 "theta": theta, "factor": factor, "low_frequency_factor": low,
+                                 "high_frequency_factor": high, "original_context": original},
+                          {"table": table, "input": x, "output": output,
+                           "output_gradient": output_gradient, "input_gradient": dx}))
+    return cases
+
+
 def attention_cases():
     make = Inputs(6)
     cases = []
@@ -252,7 +304,7 @@ def sum_of_squares_cases():
 
 FILES = {"add": add_cases, "embedding": embedding_cases, "layer_norm": layer_norm_cases,
          "rms_norm": rms_norm_cases, "linear": linear_cases, "gelu": gelu_cases,
-         "swiglu": swiglu_cases, "causal_attention": attention_cases,
+         "swiglu": swiglu_cases, "rotary": rotary_cases, "causal_attention": attention_cases,
          "softmax_cross_entropy": cross_entropy_cases, "adamw": adamw_cases,
          "sum_of_squares": sum_of_squares_cases}
 

@@ -1,0 +1,122 @@
+#include "compute/ops/rotary.h"
+
+#include <cmath>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "compute/ops/dispatch.h"
+#include "compute/ops/rotary_cpu.h"
+#include "compute/ops/shape_check.h"
+
+namespace longhaul::compute {
+namespace {
+
+constexpr long double kTwoPi = 6.283185307179586476925286766559005768L;
+
+absl::Status CheckHeadWidth(absl::string_view op, int64_t head_width) {
+  if (head_width % 2 == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(op, ": a head of ", head_width,
+                                                 " elements has no pairs; the width must be even"));
+}
+
+absl::Status CheckSpec(absl::string_view op, const RotarySpec& spec) {
+  LH_RETURN_IF_ERROR(CheckExtents(op, {{"context", spec.context},
+                                       {"head_width", spec.head_width},
+                                       {"original_context", spec.scaling.original_context}}));
+  LH_RETURN_IF_ERROR(CheckHeadWidth(op, spec.head_width));
+  const model::RotaryScaling& scaling = spec.scaling;
+  if (std::isfinite(spec.theta) && spec.theta > 0 && std::isfinite(scaling.factor) &&
+      scaling.factor >= 1 && scaling.low_frequency_factor > 0 &&
+      scaling.high_frequency_factor > scaling.low_frequency_factor &&
+      std::isfinite(scaling.high_frequency_factor)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(op, ": theta ", spec.theta, " must be positive, the factor ", scaling.factor,
+                   " at least 1, and the frequency factors ", scaling.low_frequency_factor, " and ",
+                   scaling.high_frequency_factor, " positive and ascending"));
+}
+
+long double Scaled(const model::RotaryScaling& scaling, long double frequency) {
+  const long double waves = scaling.original_context * frequency / kTwoPi;  // in the context
+  const long double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
+  if (waves > high) return frequency;
+  if (waves < low) return frequency / scaling.factor;
+  const long double kept = (waves - low) / (high - low);
+  return (1 - kept) * frequency / scaling.factor + kept * frequency;
+}
+
+absl::Status Check(absl::string_view op, const RotaryShape& shape, size_t table) {
+  LH_RETURN_IF_ERROR(CheckExtents(op, {{"rows", shape.rows},
+                                       {"context", shape.context},
+                                       {"heads", shape.heads},
+                                       {"head_width", shape.head_width},
+                                       {"row_width", shape.row_width}}));
+  LH_RETURN_IF_ERROR(CheckHeadWidth(op, shape.head_width));
+  if (shape.heads * shape.head_width > shape.row_width) {
+    return absl::InvalidArgumentError(absl::StrCat(op, ": ", shape.heads, " heads of ",
+                                                   shape.head_width, " do not fit in a row of ",
+                                                   shape.row_width));
+  }
+  return CheckElements(op, "table", table, {shape.context, shape.head_width});
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<T> table) {
+  constexpr absl::string_view kOp = "rotary table";
+  LH_RETURN_IF_ERROR(CheckSpec(kOp, spec));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "table", table.size(), {spec.context, spec.head_width}));
+  const int64_t pairs = spec.head_width / 2;
+  std::vector<T> row(static_cast<size_t>(spec.head_width));
+  for (int64_t position = 0; position < spec.context; ++position) {
+    for (int64_t i = 0; i < pairs; ++i) {
+      const long double exponent = static_cast<long double>(-2 * i) / spec.head_width;
+      const long double frequency =
+          Scaled(spec.scaling, std::pow(static_cast<long double>(spec.theta), exponent));
+      const long double angle = position * frequency;
+      row[static_cast<size_t>(i)] = static_cast<T>(std::cos(angle));
+      row[static_cast<size_t>(pairs + i)] = static_cast<T>(std::sin(angle));
+    }
+    LH_RETURN_IF_ERROR(backend.CopyToDevice(table.data() + position * spec.head_width, row.data(),
+                                            row.size() * sizeof(T)));
+    LH_RETURN_IF_ERROR(backend.Synchronize());
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status RotaryForward(Backend& backend, const RotaryShape& shape, absl::Span<const T> table,
+                           absl::Span<const T> input, absl::Span<T> output) {
+  constexpr absl::string_view kOp = "rotary";
+  LH_RETURN_IF_ERROR(Check(kOp, shape, table.size()));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.row_width}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.row_width}));
+  return Dispatch(backend, kOp, [&] { cpu::Rotary(backend, shape, T{1}, table, input, output); });
+}
+
+template <typename T>
+absl::Status RotaryBackward(Backend& backend, const RotaryShape& shape, absl::Span<const T> table,
+                            absl::Span<const T> output_gradient, absl::Span<T> input_gradient) {
+  constexpr absl::string_view kOp = "rotary backward";
+  LH_RETURN_IF_ERROR(Check(kOp, shape, table.size()));
+  LH_RETURN_IF_ERROR(
+      CheckElements(kOp, "output_gradient", output_gradient.size(), {shape.rows, shape.row_width}));
+  LH_RETURN_IF_ERROR(
+      CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, shape.row_width}));
+  return Dispatch(backend, kOp, [&] {
+    cpu::Rotary(backend, shape, T{-1}, table, output_gradient, input_gradient);
+  });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                              \
+  template absl::Status RotaryTable<T>(Backend&, const RotarySpec&, absl::Span<T>);          \
+  template absl::Status RotaryForward<T>(Backend&, const RotaryShape&, absl::Span<const T>,  \
+                                         absl::Span<const T>, absl::Span<T>);                \
+  template absl::Status RotaryBackward<T>(Backend&, const RotaryShape&, absl::Span<const T>, \
+                                          absl::Span<const T>, absl::Span<T>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute
