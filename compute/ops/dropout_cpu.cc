@@ -1,0 +1,49 @@
+#include "compute/ops/dropout_cpu.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/rng.h"
+#include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/simd/kernels.h"
+
+namespace longhaul::compute::cpu {
+namespace {
+
+uint32_t Threshold(double probability) {
+  const double threshold = std::round(probability * 0x1p32);
+  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+  return threshold < kMax ? static_cast<uint32_t>(threshold) : kMax;
+}
+
+}  // namespace
+
+// kChunkElements is a multiple of the 64 elements that are drawn together.
+template <typename T>
+void Dropout(Backend& backend, const DropoutShape& shape, const DropoutKey& key,
+             absl::Span<const T> input, absl::Span<T> output) {
+  const auto words = RandomKey(key.seed, RandomStream::kDropout, static_cast<uint32_t>(key.step),
+                               static_cast<uint32_t>(key.op));
+  const DropoutDraw<T> any{.key = {words[0], words[1]},
+                           .counter = {0, words[2], words[3]},
+                           .threshold = Threshold(shape.probability),
+                           .scale = static_cast<T>(1 / (1 - shape.probability))};
+  const int64_t elements = shape.context * shape.width;
+  const int64_t chunks = ChunkCount(elements, kChunkElements);
+  backend.ParallelFor(shape.rows / shape.context * chunks, [&](int64_t index) {
+    const int64_t sequence = index / chunks;
+    DropoutDraw<T> draw = any;
+    draw.counter[0] = static_cast<uint32_t>(key.first_sequence + sequence);
+    RunChunk(index % chunks, elements, kChunkElements, [&](int64_t begin, int64_t end) {
+      const int64_t at = sequence * elements + begin;
+      BestKernels<T>().drop(draw, begin, input.data() + at, output.data() + at, end - begin);
+    });
+  });
+}
+
+template void Dropout<float>(Backend&, const DropoutShape&, const DropoutKey&,
+                             absl::Span<const float>, absl::Span<float>);
+template void Dropout<double>(Backend&, const DropoutShape&, const DropoutKey&,
+                              absl::Span<const double>, absl::Span<double>);
+
+}  // namespace longhaul::compute::cpu
