@@ -1,4 +1,6 @@
 // The script as bash runs it.
+#include <sys/stat.h>
+
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/context.h"
 #include "gmock/gmock.h"
@@ -33,6 +36,7 @@ class CompletionTest : public testing::Test {
     RegisterRunCommands(app, context, chosen);
     RegisterPlanCommand(app, context, chosen);
     RegisterLocalCommands(app, context, chosen);
+    RegisterNodeCommands(app, context, chosen);
     RegisterCompletionCommand(app, context, chosen);
     app.parse("completion bash", /*program_name_included=*/false);
     testing::internal::CaptureStdout();
@@ -65,6 +69,13 @@ class CompletionTest : public testing::Test {
     EXPECT_TRUE(WriteFileAtomically(absl::StrCat(folder_, "/files/", name), "x").ok());
   }
 
+  // What the script asks for names.
+  void AddProgram(const std::string& script) {
+    const std::string path = folder_ + "/longhaul";
+    EXPECT_TRUE(WriteFileAtomically(path, "#!/bin/sh\n" + script).ok());
+    EXPECT_EQ(::chmod(path.c_str(), 0700), 0);
+  }
+
   const std::string folder_ = testing::TempDir() + "longhaul-completion-test";
 };
 
@@ -80,6 +91,38 @@ TEST_F(CompletionTest, OffersSubcommandsAndTheirOptions) {
   EXPECT_THAT(Complete({"longhaul", "run", "watch", "first", "--out"}), ElementsAre("--output"));
   EXPECT_THAT(Complete({"longhaul", "run", "watch", "first", "--dir", "d", "--out"}),
               ElementsAre("--output"));
+}
+
+TEST_F(CompletionTest, OffersTheValuesOfAnOption) {
+  EXPECT_THAT(Complete({"longhaul", "run", "ls", "--output", ""}), ElementsAre("text", "json"));
+  EXPECT_THAT(Complete({"longhaul", "run", "show", "x", "--output", "j"}), ElementsAre("json"));
+  EXPECT_THAT(Complete({"longhaul", "run", "ls", "--output", "="}), ElementsAre("text", "json"));
+  EXPECT_THAT(Complete({"longhaul", "run", "ls", "--output", "=", "t"}), ElementsAre("text"));
+  EXPECT_THAT(Complete({"longhaul", "completion", "b"}), ElementsAre("bash"));
+}
+
+TEST_F(CompletionTest, OffersNamesOfRunsAndNodes) {
+  AddProgram(
+      "echo \"$@\" >>../asked; echo 'NAME STATE'\n"
+      "echo \"$1-a done\"; echo \"$1-b running\"; echo '$(touch ../hit) x'; echo '`touch "
+      "../hit`'\n");
+  EXPECT_THAT(Complete({"../longhaul", "run", "show", ""}), ElementsAre("run-a", "run-b"));
+  EXPECT_THAT(Complete({"../longhaul", "run", "watch", "run-b"}), ElementsAre("run-b"));
+  EXPECT_THAT(Complete({"../longhaul", "node", "drain", "--dir", "a b", "x", ""}),
+              ElementsAre("node-a", "node-b"));
+  EXPECT_THAT(Complete({"../longhaul", "run", "show", "run-a", ""}), Not(Contains("run-b")));
+  EXPECT_EQ(*ReadFile(folder_ + "/asked", 999), "run ls\nrun ls\nnode ls --dir a b\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/hit"));
+}
+
+TEST_F(CompletionTest, IsSilentWhereNoCoordinatorAnswersSoon) {
+  EXPECT_THAT(Complete({"../absent", "run", "show", ""}), IsEmpty());
+  AddProgram("echo 'longhaul: cannot reach it' >&2; exit 3\n");
+  EXPECT_THAT(Complete({"../longhaul", "run", "show", ""}), IsEmpty());
+  AddProgram("exec sleep 60\n");
+  const absl::Time asked = RealClock().Now();
+  EXPECT_THAT(Complete({"../longhaul", "run", "show", ""}), IsEmpty());
+  EXPECT_LT(RealClock().Now() - asked, absl::Seconds(30));
 }
 
 TEST_F(CompletionTest, OffersFilesWhateverTheirNames) {
