@@ -10,10 +10,10 @@ packages=(
   libabsl-dev libssl-dev libzstd-dev libxxhash-dev libopenblas-dev
   libsqlite3-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev
   prometheus-cpp-dev libmicrohttpd-dev libsystemd-dev libgtest-dev libgmock-dev
-  openssl python3 systemd
+  git openssl python3 systemd
 )
 # Only for ./dev lint and ./dev fuzz.
-lint_packages=(clang-format git)
+lint_packages=(clang-format)
 fuzz_packages=(clang libclang-rt-14-dev)
 # English text for the demo: the King James Bible, about 4 MB.
 demo_packages=(bible-kjv bible-kjv-text)

@@ -13,7 +13,8 @@ usage: ./dev COMMAND
   lint                 house rules, format, links
   sanitize [asan|tsan] the tests under AddressSanitizer + UBSan, or ThreadSanitizer
   fuzz [SECONDS]       run each fuzz target for some seconds (10)
-  bench [NAME]         run a benchmark; without a name, list them
+  bench [NAME]         run a benchmark; without a name, list them. What was measured for this
+                       commit and machine is not measured again without --fresh
   setup                install the Debian packages that building and testing need
   clean                remove every build folder
 TEXT
