@@ -50,13 +50,14 @@ v1::StreamMessage ToWire(const worker::StreamMessage& message) {
     out->set_from_stage(static_cast<uint32_t>(hello->from_stage));
     out->set_to_stage(static_cast<uint32_t>(hello->to_stage));
     out->set_connection(static_cast<uint32_t>(hello->connection));
-  } else {
-    const auto& chunk = std::get<worker::FrameChunk>(message);
+  } else if (const auto* chunk = std::get_if<worker::FrameChunk>(&message)) {
     v1::FrameChunk* out = wire.mutable_chunk();
-    out->set_sequence(chunk.sequence);
-    out->set_offset(chunk.offset);
-    out->set_frame_bytes(chunk.frame_bytes);
-    out->set_data(chunk.bytes);
+    out->set_sequence(chunk->sequence);
+    out->set_offset(chunk->offset);
+    out->set_frame_bytes(chunk->frame_bytes);
+    out->set_data(chunk->bytes);
+  } else {
+    wire.mutable_sign_of_life();
   }
   return wire;
 }
@@ -66,8 +67,10 @@ v1::StreamReply ToWire(const worker::StreamReply& reply) {
   if (const auto* welcome = std::get_if<worker::StreamWelcome>(&reply)) {
     wire.mutable_welcome()->set_next_sequence(welcome->next_sequence);
     wire.mutable_welcome()->set_consumed_before(welcome->consumed_before);
+  } else if (const auto* consumed = std::get_if<worker::FrameConsumed>(&reply)) {
+    wire.mutable_consumed()->set_sequence(consumed->sequence);
   } else {
-    wire.mutable_consumed()->set_sequence(std::get<worker::FrameConsumed>(reply).sequence);
+    wire.mutable_sign_of_life();
   }
   return wire;
 }
@@ -75,7 +78,8 @@ v1::StreamReply ToWire(const worker::StreamReply& reply) {
 absl::StatusOr<worker::StreamMessage> FromWire(v1::StreamMessage&& wire) {
   if (wire.has_hello()) return ReadHello(wire.hello());
   if (wire.has_chunk()) return ReadChunk(*wire.mutable_chunk());
-  return absl::InvalidArgumentError("StreamMessage: neither a hello nor a chunk");
+  if (wire.has_sign_of_life()) return worker::SignOfLife{};
+  return absl::InvalidArgumentError("StreamMessage: nothing that is known here");
 }
 
 absl::StatusOr<worker::StreamReply> FromWire(const v1::StreamReply& wire) {
@@ -95,7 +99,8 @@ absl::StatusOr<worker::StreamReply> FromWire(const v1::StreamReply& wire) {
     LH_RETURN_IF_ERROR(check.status());
     return consumed;
   }
-  return absl::InvalidArgumentError("StreamReply: neither a welcome nor a consumed frame");
+  if (wire.has_sign_of_life()) return worker::SignOfLife{};
+  return absl::InvalidArgumentError("StreamReply: nothing that is known here");
 }
 
 }  // namespace longhaul::daemon

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/rpc/convert_exchange.h"
 #include "daemon/rpc/credentials.h"
 #include "daemon/rpc/endpoint.h"
 #include "daemon/rpc/exchange_server.h"
@@ -120,6 +121,17 @@ TEST_F(ExchangeRpcTest, NobodyThereIsSaidWithNodeAndAddress) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("node b1 at " + ToString(address_)));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("Connection refused"));
+}
+
+TEST(ExchangeConversion, ASignOfLifeArrivesAsOneInBothDirections) {
+  const auto message = FromWire(ToWire(worker::StreamMessage(worker::SignOfLife())));
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_TRUE(std::holds_alternative<worker::SignOfLife>(*message));
+  const auto reply = FromWire(ToWire(worker::StreamReply(worker::SignOfLife())));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_TRUE(std::holds_alternative<worker::SignOfLife>(*reply));
+  EXPECT_FALSE(FromWire(v1::StreamMessage()).ok());
+  EXPECT_FALSE(FromWire(v1::StreamReply()).ok());
 }
 
 TEST_F(ExchangeRpcTest, CancelEndsAReadThatWaits) {

@@ -15,10 +15,13 @@ struct Counters {
   std::atomic<uint64_t> bytes_sent{0}, bytes_received{0};
   std::atomic<uint64_t> frames_resent{0}, reconnects{0};
   std::atomic<uint64_t> duplicates_dropped{0}, stale_epochs_dropped{0}, corrupt_dropped{0};
+  std::atomic<uint64_t> signs_of_life_received{0};
 
   ExchangeCounters Snapshot() const {
-    return {frames_sent, frames_received,    bytes_sent,           bytes_received, frames_resent,
-            reconnects,  duplicates_dropped, stale_epochs_dropped, corrupt_dropped};
+    return {frames_sent,           frames_received,      bytes_sent,
+            bytes_received,        frames_resent,        reconnects,
+            duplicates_dropped,    stale_epochs_dropped, corrupt_dropped,
+            signs_of_life_received};
   }
 };
 

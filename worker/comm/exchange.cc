@@ -154,8 +154,8 @@ class ExchangeImpl final : public Exchange {
     if (!absl::IsDeadlineExceeded(frame.status())) return frame;
     return absl::DeadlineExceededError(absl::StrCat(
         "stage ", options_.stage, " waited ", Seconds(clock_.Now() - start), " for ",
-        FrameName(key), " from ", PeerName(link.context.link), ": no frame arrived; link from it ",
-        link.receiver->Describe(), "; link to it ", link.sender->Describe()));
+        FrameName(key), " from ", PeerName(link.context.link), ": ", frame.status().message(),
+        "; link from it ", link.receiver->Describe(), "; link to it ", link.sender->Describe()));
   }
 
   absl::Status ServeHello(ServerStream& stream) {
@@ -214,6 +214,14 @@ absl::Status Validate(const ExchangeOptions& options) {
   if (options.reconnect_min <= absl::ZeroDuration() ||
       options.reconnect_max < options.reconnect_min) {
     return absl::InvalidArgumentError("reconnect_min must be positive, reconnect_max no less");
+  }
+  if (options.sign_of_life_every <= absl::ZeroDuration() ||
+      (options.silence_max != absl::InfiniteDuration() &&
+       options.silence_max < 5 * options.sign_of_life_every)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("silence_max ", absl::FormatDuration(options.silence_max),
+                     " must be at least five times sign_of_life_every, ",
+                     absl::FormatDuration(options.sign_of_life_every), ", which must be positive"));
   }
   std::set<int> peers;
   for (const LinkOptions& link : options.links) {

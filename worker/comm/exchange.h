@@ -43,6 +43,11 @@ struct ExchangeOptions {
   absl::Duration reconnect_min = absl::Milliseconds(50);
   absl::Duration reconnect_max = absl::Seconds(2);
   uint64_t chunk_bytes = 256 * 1024;  // the same on both ends of a link
+  // How often an end that has nothing else to write says that it is there, on each stream.
+  absl::Duration sign_of_life_every = absl::Milliseconds(200);
+  // A wait for a peer fails when nothing was heard of it over the link for this long. At least five
+  // times sign_of_life_every; infinite: only deadlines end waits.
+  absl::Duration silence_max = absl::InfiniteDuration();
 };
 
 // Doubles in a verdict frame at most.
@@ -55,9 +60,20 @@ struct ExchangeCounters {
   uint64_t bytes_sent = 0, bytes_received = 0;
   uint64_t frames_resent = 0, reconnects = 0;
   uint64_t duplicates_dropped = 0, stale_epochs_dropped = 0, corrupt_dropped = 0;
+  uint64_t signs_of_life_received = 0;
 };
 
 // Send and Receive are for the executor's thread; Serve for transport threads; Cancel for any.
+//
+// How long a wait may take: until its deadline, and no longer than silence_max after its begin and
+// the last sign of life of the peer in the direction that is waited for. A sign of life is whatever
+// comes over a stream after its handshake: a chunk of any frame, a consumption, or a SignOfLife,
+// which an end writes when it has nothing else to write. So a peer that computes for hours, or a
+// slow link over which one frame takes long, is waited for; a link that broke or went silent and
+// does not come back is an error within silence_max, whether or not the peer is well. What does
+// not come from a peer's transport threads is not noticed here: a process that hangs as a whole
+// falls silent here too and loses its lease at the coordinator. A link that delivers corrupt frames
+// only is taken for silent after a few.
 class Exchange : public StreamAcceptor {
  public:
   virtual ~Exchange() = default;
@@ -65,7 +81,7 @@ class Exchange : public StreamAcceptor {
   // Encodes `values` with the link's codec (activation, gradient and evaluation kinds) or
   // losslessly as they are (tied kinds), and hands the frame to the link's sender threads. `values`
   // may be reused on return. Waits only while the window of (link, kind) is full. DeadlineExceeded
-  // names peer, stage, micro-batch and how long it waited.
+  // (the deadline or silence) names peer, stage, micro-batch and how long it waited.
   virtual absl::Status Send(int peer_stage, const FrameKey& key, absl::Span<const float> values,
                             absl::Time deadline) = 0;
   virtual absl::Status SendDoubles(int peer_stage, const FrameKey& key,
@@ -73,6 +89,7 @@ class Exchange : public StreamAcceptor {
 
   // Waits for the frame with exactly this key and decodes it into `values`, which must have its
   // exact size. Once it returns OK the frame is consumed; the same key never arrives again.
+  // DeadlineExceeded as above, with how much of the frame has arrived.
   virtual absl::Status Receive(int peer_stage, const FrameKey& key, absl::Span<float> values,
                                absl::Time deadline) = 0;
   virtual absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_stage, const FrameKey& key,

@@ -42,6 +42,7 @@ inline ExchangeOptions TestOptions(int stage) {
   options.reconnect_min = absl::Milliseconds(1);
   options.reconnect_max = absl::Milliseconds(20);
   options.chunk_bytes = 128;
+  options.sign_of_life_every = absl::InfiniteDuration();  // tests count and order messages
   LinkOptions link;
   link.peer_stage = 1 - stage;
   link.peer_node = stage == 0 ? "b" : "a";

@@ -61,12 +61,22 @@ absl::StatusOr<FrameAssembler::Result> FrameAssembler::Add(FrameChunk chunk) {
     return result;
   }
   partial.present[index] = true;
+  partial.arrived += chunk.bytes.size();
   partial.bytes.replace(chunk.offset, chunk.bytes.size(), chunk.bytes);
   if (--partial.missing == 0) {
     result.frame = std::move(partial.bytes);
     partial_.erase(chunk.sequence);
   }
   return result;
+}
+
+std::optional<FrameAssembler::Progress> FrameAssembler::Find(const FrameKey& key) const {
+  for (const auto& [sequence, partial] : partial_) {
+    if (!partial.present[0]) continue;
+    const auto header = compression::ParseFrameHeader(partial.bytes);
+    if (header.ok() && header->key == key) return Progress{partial.arrived, partial.bytes.size()};
+  }
+  return std::nullopt;
 }
 
 }  // namespace longhaul::worker

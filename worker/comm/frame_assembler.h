@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/ids.h"
 #include "worker/comm/transport.h"
 
 namespace longhaul::worker {
@@ -33,6 +34,13 @@ class FrameAssembler {
   // InvalidArgument or ResourceExhausted for a chunk that no plan allows; it then leaves no trace.
   absl::StatusOr<Result> Add(FrameChunk chunk);
 
+  struct Progress {
+    uint64_t arrived = 0;  // bytes
+    uint64_t frame_bytes = 0;
+  };
+  // Of the incomplete frame with this key; none if its first chunk, which has the key, is missing.
+  std::optional<Progress> Find(const FrameKey& key) const;
+
   // Drops what is here of a frame.
   void Forget(uint64_t sequence) { partial_.erase(sequence); }
 
@@ -41,6 +49,7 @@ class FrameAssembler {
     std::string bytes;
     std::vector<bool> present;  // by chunk
     size_t missing = 0;
+    uint64_t arrived = 0;  // bytes
   };
   absl::Status Check(const FrameChunk& chunk) const;
 

@@ -13,19 +13,26 @@ namespace longhaul::worker {
 using compression::FrameHeader;
 using compression::kFrameHeaderBytes;
 
+namespace {
+
+// A few frames may be damaged on the way of a link that is still of use.
+constexpr int kRefusedInARowMax = 5;
+
+}  // namespace
+
 LinkReceiver::LinkReceiver(const LinkContext& context, LinkRules rules)
     : context_(context),
       rules_(std::move(rules)),
-      health_(context.link.connections, context.clock),
+      health_(context.link.connections, context.exchange.silence_max, context.clock),
       assembler_({rules_.frame_bytes_max(),
                   rules_.kinds() * static_cast<size_t>(context.link.window),
                   context.exchange.chunk_bytes}),
       inbox_(context.link.window) {}
 
 absl::Status LinkReceiver::Serve(const StreamHello& hello, ServerStream& server_stream) {
-  Stream stream(server_stream, context_.clock);
+  Stream stream(server_stream, context_);
   LH_RETURN_IF_ERROR(Enter(hello.connection, stream));
-  const absl::Status status = ReadChunks(server_stream);
+  const absl::Status status = ReadMessages(hello.connection, server_stream);
   Leave(hello.connection, stream, status);
   return status;
 }
@@ -50,7 +57,7 @@ void LinkReceiver::Leave(int connection, Stream& stream, const absl::Status& sta
   health_.Broken(connection, status);
 }
 
-absl::Status LinkReceiver::ReadChunks(ServerStream& stream) {
+absl::Status LinkReceiver::ReadMessages(int connection, ServerStream& stream) {
   while (true) {
     absl::StatusOr<StreamMessage> message = stream.Read();
     {
@@ -58,13 +65,22 @@ absl::Status LinkReceiver::ReadChunks(ServerStream& stream) {
       LH_RETURN_IF_ERROR(OwnCopy(cancelled_));
     }
     LH_RETURN_IF_ERROR(message.status());
-    FrameChunk* const chunk = std::get_if<FrameChunk>(&*message);
-    if (chunk == nullptr) {
+    if (std::holds_alternative<StreamHello>(*message)) {
       return absl::InvalidArgumentError(
           absl::StrCat(PeerName(context_.link), " said hello twice on one stream"));
     }
-    LH_RETURN_IF_ERROR(Accept(stream, std::move(*chunk)));
+    if (FrameChunk* const chunk = std::get_if<FrameChunk>(&*message)) {
+      LH_RETURN_IF_ERROR(Accept(stream, std::move(*chunk)));
+    } else {
+      ++context_.counters.signs_of_life_received;
+    }
+    Heard(connection);
   }
+}
+
+void LinkReceiver::Heard(int connection) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (refused_in_a_row_ <= kRefusedInARowMax) health_.Heard(connection);
 }
 
 absl::Status LinkReceiver::Accept(ServerStream& stream, FrameChunk chunk) {
@@ -145,6 +161,7 @@ absl::Status LinkReceiver::Enqueue(ReceivedFrame frame) {
   if (!added.ok()) return Annotate(added.status(), PeerName(context_.link));
   received_.Add(sequence);
   assembler_.Forget(sequence);
+  refused_in_a_row_ = 0;
   if (*added) {
     ++context_.counters.frames_received;
   } else {
@@ -158,6 +175,7 @@ absl::Status LinkReceiver::Enqueue(ReceivedFrame frame) {
 absl::Status LinkReceiver::Refuse(const ServerStream& stream, const absl::Status& status) {
   ++context_.counters.corrupt_dropped;
   std::lock_guard<std::mutex> lock(mutex_);
+  ++refused_in_a_row_;
   for (const auto& [connection, other] : streams_) {
     if (&other->stream != &stream) other->stream.Cancel();
   }
@@ -168,13 +186,17 @@ absl::StatusOr<std::shared_ptr<const ReceivedFrame>> LinkReceiver::Wait(const Fr
                                                                         absl::Time deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   std::shared_ptr<const ReceivedFrame> frame;
-  context_.clock.WaitUntil(lock, changed_, deadline, [&] {
+  health_.WaitWhileAlive(lock, changed_, deadline, [&] {
     frame = inbox_.Find(key);
     return !cancelled_.ok() || frame != nullptr;
   });
   LH_RETURN_IF_ERROR(OwnCopy(cancelled_));
-  if (frame == nullptr) return absl::DeadlineExceededError("no frame arrived");
-  return frame;
+  if (frame != nullptr) return frame;
+  const auto progress = assembler_.Find(key);
+  return absl::DeadlineExceededError(
+      progress
+          ? absl::StrCat(progress->arrived, " of its ", progress->frame_bytes, " bytes arrived")
+          : "nothing of it arrived");
 }
 
 void LinkReceiver::Consumed(const ReceivedFrame& frame) {

@@ -33,7 +33,8 @@ class LinkReceiver {
   // number replaces an older one.
   absl::Status Serve(const StreamHello& hello, ServerStream& stream);
 
-  // Waits for a frame without taking it. A bare DeadlineExceeded, or the reason of Cancel.
+  // Waits for a frame without taking it, while the link is alive. DeadlineExceeded with no more
+  // than how much of the frame has arrived, or the reason of Cancel.
   absl::StatusOr<std::shared_ptr<const ReceivedFrame>> Wait(const FrameKey& key,
                                                             absl::Time deadline);
   // Drops the frame and tells the sender.
@@ -47,7 +48,8 @@ class LinkReceiver {
 
  private:
   struct Stream {
-    Stream(ServerStream& stream, Clock& clock) : stream(stream), writer(stream, clock) {}
+    Stream(ServerStream& stream, const LinkContext& context)
+        : stream(stream), writer(stream, context.exchange.sign_of_life_every, context.clock) {}
     ServerStream& stream;
     ReplyWriter writer;
   };
@@ -55,7 +57,7 @@ class LinkReceiver {
   // Registers the stream and posts its welcome; the reason of Cancel if there was one.
   absl::Status Enter(int connection, Stream& stream);
   void Leave(int connection, Stream& stream, const absl::Status& status);
-  absl::Status ReadChunks(ServerStream& stream);
+  absl::Status ReadMessages(int connection, ServerStream& stream);
   absl::Status Accept(ServerStream& stream, FrameChunk chunk);
   // That a frame's first chunk begins with a header that this link allows.
   absl::Status CheckFirstChunk(const FrameChunk& chunk) const;
@@ -66,6 +68,8 @@ class LinkReceiver {
   // frame's chunks that came over them are needed again too. Returns `status` with the sender's
   // name, which `stream` is to end with.
   absl::Status Refuse(const ServerStream& stream, const absl::Status& status);
+  // That something came over the connection; it is a sign of life unless frames are only corrupt.
+  void Heard(int connection);
   // Told on every stream: one of them may be dead without anybody knowing yet.
   void ConsumedLocked(uint64_t sequence);
 
@@ -76,6 +80,7 @@ class LinkReceiver {
   std::mutex mutex_;
   std::condition_variable changed_;
   absl::Status cancelled_;          // guarded by mutex_, as all below
+  int refused_in_a_row_ = 0;        // frames, since one was whole
   std::map<int, Stream*> streams_;  // by connection
   FrameAssembler assembler_;
   SequenceSet received_;  // whole

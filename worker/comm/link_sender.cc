@@ -17,8 +17,8 @@ using compression::kFrameHeaderBytes;
 LinkSender::LinkSender(const LinkContext& context, LinkRules rules, Transport& transport)
     : context_(context),
       rules_(std::move(rules)),
-      health_(context.link.connections, context.clock),
-      queue_(context) {
+      health_(context.link.connections, context.exchange.silence_max, context.clock),
+      queue_(context, health_) {
   for (int connection = 0; connection < context.link.connections; ++connection) {
     connections_.push_back(
         std::make_unique<SenderConnection>(context, connection, transport, queue_, health_));

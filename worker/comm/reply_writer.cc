@@ -4,8 +4,11 @@
 
 namespace longhaul::worker {
 
-ReplyWriter::ReplyWriter(ServerStream& stream, Clock& clock)
-    : stream_(stream), clock_(clock), thread_([this] { Run(); }) {}
+ReplyWriter::ReplyWriter(ServerStream& stream, absl::Duration sign_of_life_every, Clock& clock)
+    : stream_(stream),
+      sign_of_life_every_(sign_of_life_every),
+      clock_(clock),
+      thread_([this] { Run(); }) {}
 
 ReplyWriter::~ReplyWriter() { Stop(); }
 
@@ -38,12 +41,18 @@ void ReplyWriter::Stop() {
 
 void ReplyWriter::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
+  absl::Time sign_of_life_at = absl::InfiniteFuture();
   while (true) {
     // Ends with the stream: Stop is called when its reader has.
-    changed_.wait(lock, [this] { return stopping_ || !replies_.empty(); });
-    if (replies_.empty()) break;
-    const StreamReply reply = std::move(replies_.front());
-    replies_.pop_front();
+    clock_.WaitUntil(lock, changed_, sign_of_life_at,
+                     [this] { return stopping_ || !replies_.empty(); });
+    if (replies_.empty() && stopping_) break;
+    StreamReply reply = SignOfLife{};
+    if (!replies_.empty()) {
+      reply = std::move(replies_.front());
+      replies_.pop_front();
+    }
+    sign_of_life_at = clock_.Now() + sign_of_life_every_;
     lock.unlock();
     const bool written = stream_.Write(reply).ok();
     lock.lock();

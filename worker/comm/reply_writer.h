@@ -1,5 +1,5 @@
 // Writes a server stream's replies, so that neither its reader nor the executor waits for the
-// network.
+// network, and signs of life between them.
 #ifndef LONGHAUL_WORKER_COMM_REPLY_WRITER_H_
 #define LONGHAUL_WORKER_COMM_REPLY_WRITER_H_
 
@@ -22,7 +22,9 @@ class ReplyWriter {
   // next one tells everything.
   static constexpr size_t kRepliesMax = 2 * kSequencesAheadMax;
 
-  ReplyWriter(ServerStream& stream, Clock& clock);
+  // Writes a SignOfLife whenever there was no reply to write for `sign_of_life_every`, but not
+  // before the first reply.
+  ReplyWriter(ServerStream& stream, absl::Duration sign_of_life_every, Clock& clock);
   ~ReplyWriter();
 
   // Never blocks. Cancels the stream if kRepliesMax wait already.
@@ -36,6 +38,7 @@ class ReplyWriter {
   void Run();
 
   ServerStream& stream_;
+  const absl::Duration sign_of_life_every_;
   Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -33,7 +33,7 @@ class DeafStream : public ServerStream {
 
 TEST(ReplyWriter, EndsTheStreamOfAPeerThatDoesNotRead) {
   DeafStream stream;
-  ReplyWriter writer(stream, RealClock());
+  ReplyWriter writer(stream, absl::InfiniteDuration(), RealClock());
   for (uint64_t i = 0; i < ReplyWriter::kRepliesMax; ++i) writer.Post(FrameConsumed{i});
   EXPECT_FALSE(stream.cancelled());
   // One may be with the writer's thread.

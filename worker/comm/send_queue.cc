@@ -9,11 +9,12 @@
 
 namespace longhaul::worker {
 
-SendQueue::SendQueue(const LinkContext& context)
+SendQueue::SendQueue(const LinkContext& context, const LinkHealth& health)
     : window_(context.link.window),
       chunk_bytes_(context.exchange.chunk_bytes),
       clock_(context.clock),
       counters_(context.counters),
+      health_(health),
       phases_(context.link.connections, Phase::kBroken),
       was_welcomed_(context.link.connections, false),
       oldest_when_dialled_(context.link.connections, 0) {}
@@ -25,7 +26,7 @@ absl::Status SendQueue::Reserve(FrameKind kind, absl::Time deadline) {
            next_sequence_ + static_cast<uint64_t>(reserved_) < OldestLocked() + kSequencesAheadMax;
   };
   const bool ready =
-      clock_.WaitUntil(lock, changed_, deadline, [&] { return !cancelled_.ok() || room(); });
+      health_.WaitWhileAlive(lock, changed_, deadline, [&] { return !cancelled_.ok() || room(); });
   LH_RETURN_IF_ERROR(OwnCopy(cancelled_));
   if (!ready) return absl::DeadlineExceededError("the window is full");
   ++taken_[kind];
@@ -58,7 +59,7 @@ std::string SendQueue::TakeBuffer() {
 
 absl::Status SendQueue::WaitEmpty(absl::Time deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const bool ready = clock_.WaitUntil(lock, changed_, deadline, [this] {
+  const bool ready = health_.WaitWhileAlive(lock, changed_, deadline, [this] {
     return !cancelled_.ok() || (unconsumed_.empty() && reserved_ == 0);
   });
   LH_RETURN_IF_ERROR(OwnCopy(cancelled_));
@@ -162,15 +163,15 @@ bool SendQueue::WaitBroken(int connection, absl::Time deadline) {
   return phases_[connection] == Phase::kBroken;
 }
 
-std::optional<FrameChunk> SendQueue::NextChunk(int connection) {
+std::optional<StreamMessage> SendQueue::NextMessage(int connection, absl::Time sign_of_life_at) {
   FrameChunk chunk;
   std::shared_ptr<Frame> source;
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    // Ends when the connection breaks or Cancel is called.
-    clock_.WaitUntil(lock, changed_, absl::InfiniteFuture(), [&] {
+    const bool ready = clock_.WaitUntil(lock, changed_, sign_of_life_at, [&] {
       return !cancelled_.ok() || phases_[connection] != Phase::kWelcomed || !pending_.empty();
     });
+    if (!ready) return SignOfLife{};
     if (!cancelled_.ok() || phases_[connection] != Phase::kWelcomed) return std::nullopt;
     const ChunkId id = *pending_.begin();
     pending_.erase(pending_.begin());

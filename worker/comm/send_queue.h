@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "worker/comm/link_context.h"
+#include "worker/comm/link_health.h"
 #include "worker/comm/transport.h"
 
 namespace longhaul::worker {
@@ -26,7 +27,8 @@ namespace longhaul::worker {
 // unless the peer says that the frame has arrived. Memory is bounded by the windows of the kinds.
 class SendQueue {
  public:
-  explicit SendQueue(const LinkContext& context);
+  // Waits for the peer last while `health` says that the link is alive. Both outlive the queue.
+  SendQueue(const LinkContext& context, const LinkHealth& health);
 
   // Waits for room in the window of `kind` and takes it. A bare DeadlineExceeded, or the reason of
   // Cancel.
@@ -51,8 +53,9 @@ class SendQueue {
   // Until the connection is welcomed or broken. Whether it is welcomed.
   bool WaitWelcomed(int connection, absl::Time deadline);
   bool WaitBroken(int connection, absl::Time deadline);
-  // Waits for a chunk to write; none once the connection is broken or the queue cancelled.
-  std::optional<FrameChunk> NextChunk(int connection);
+  // Waits for something to write: a chunk, or a SignOfLife at `sign_of_life_at`. None once the
+  // connection is broken or the queue cancelled.
+  std::optional<StreamMessage> NextMessage(int connection, absl::Time sign_of_life_at);
 
   // Every present and future wait ends.
   void Cancel(const absl::Status& reason);
@@ -78,6 +81,7 @@ class SendQueue {
   const uint64_t chunk_bytes_;
   Clock& clock_;
   Counters& counters_;
+  const LinkHealth& health_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

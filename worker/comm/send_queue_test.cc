@@ -33,7 +33,8 @@ class SendQueueTest : public ::testing::Test {
   const ExchangeOptions options_ = Options();
   Counters counters_;
   const LinkContext context_{options_, options_.links[0], 0, RealClock(), counters_};
-  SendQueue queue_{context_};
+  const LinkHealth health_{2, absl::InfiniteDuration(), RealClock()};
+  SendQueue queue_{context_, health_};
 };
 
 TEST_F(SendQueueTest, AWelcomeMayBeOvertakenOnAnotherConnection) {
@@ -42,9 +43,9 @@ TEST_F(SendQueueTest, AWelcomeMayBeOvertakenOnAnotherConnection) {
   ASSERT_TRUE(queue_.Consumed(0).ok());
   const absl::Status status = queue_.Welcomed(1, {0, 0});
   EXPECT_TRUE(status.ok()) << status;
-  const std::optional<FrameChunk> chunk = queue_.NextChunk(1);
-  ASSERT_TRUE(chunk.has_value());
-  EXPECT_EQ(chunk->sequence, 1u);
+  const auto message = queue_.NextMessage(1, absl::InfiniteFuture());
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(std::get<FrameChunk>(*message).sequence, 1u);
 }
 
 TEST_F(SendQueueTest, APeerThatForgotWhatItConsumedBeforeTheDialWasRestarted) {

@@ -65,7 +65,7 @@ absl::Status SenderConnection::RunStream() {
       read_status = ReadReplies(*stream);
       queue_.Broken(connection_);
     });
-    const absl::Status write_status = WriteChunks(*stream);
+    const absl::Status write_status = WriteMessages(*stream);
     // The reader knows the peer's reason, once the stream has ended.
     const bool peer_ended = queue_.WaitBroken(connection_, context_.clock.Now() + absl::Seconds(1));
     stream->Cancel();
@@ -76,7 +76,7 @@ absl::Status SenderConnection::RunStream() {
   return read_status;
 }
 
-absl::Status SenderConnection::WriteChunks(ClientStream& stream) {
+absl::Status SenderConnection::WriteMessages(ClientStream& stream) {
   StreamHello hello;
   hello.run = context_.exchange.run;
   hello.epoch = context_.exchange.epoch;
@@ -90,12 +90,15 @@ absl::Status SenderConnection::WriteChunks(ClientStream& stream) {
     return absl::DeadlineExceededError(
         absl::StrCat("no answer to the hello within ", Seconds(kWelcomeTimeout)));
   }
-  while (std::optional<FrameChunk> chunk = queue_.NextChunk(connection_)) {
-    const uint64_t bytes = chunk->bytes.size();
-    LH_RETURN_IF_ERROR(stream.Write(*std::move(chunk)));
-    context_.counters.bytes_sent += bytes;
+  absl::Time sign_of_life_at = context_.clock.Now() + context_.exchange.sign_of_life_every;
+  while (true) {
+    const std::optional<StreamMessage> message = queue_.NextMessage(connection_, sign_of_life_at);
+    if (!message) return absl::OkStatus();
+    sign_of_life_at = context_.clock.Now() + context_.exchange.sign_of_life_every;
+    LH_RETURN_IF_ERROR(stream.Write(*message));
+    const auto* const chunk = std::get_if<FrameChunk>(&*message);
+    if (chunk != nullptr) context_.counters.bytes_sent += chunk->bytes.size();
   }
-  return absl::OkStatus();
 }
 
 absl::Status SenderConnection::ReadReplies(ClientStream& stream) {
@@ -110,8 +113,13 @@ absl::Status SenderConnection::ReadReplies(ClientStream& stream) {
       continue;
     }
     if (!welcomed) return absl::InvalidArgumentError("it answered a hello without a welcome");
-    LH_RETURN_IF_ERROR(queue_.Consumed(std::get<FrameConsumed>(reply).sequence));
-    failures_ = 0;
+    if (const auto* consumed = std::get_if<FrameConsumed>(&reply)) {
+      LH_RETURN_IF_ERROR(queue_.Consumed(consumed->sequence));
+      failures_ = 0;
+    } else {
+      ++context_.counters.signs_of_life_received;
+    }
+    health_.Heard(connection_);
   }
 }
 

@@ -35,7 +35,7 @@ class SenderConnection {
   void Run();
   // One stream, from dialling to its end.
   absl::Status RunStream();
-  absl::Status WriteChunks(ClientStream& stream);
+  absl::Status WriteMessages(ClientStream& stream);
   absl::Status ReadReplies(ClientStream& stream);
   // False if the connection was stopped.
   bool SetStream(ClientStream* stream);

@@ -33,7 +33,11 @@ struct FrameChunk {
   std::string bytes;
 };
 
-using StreamMessage = std::variant<StreamHello, FrameChunk>;
+// Nothing but that the sender is there: written by either end when it has had nothing else to write
+// for a while, so that a peer that computes is told from a link that is lost.
+struct SignOfLife {};
+
+using StreamMessage = std::variant<StreamHello, FrameChunk, SignOfLife>;
 
 // Answer to a hello: every frame before `next_sequence` has arrived whole; resend from there. Every
 // frame before `consumed_before` has been consumed as well. Frames from there on that have been
@@ -49,7 +53,7 @@ struct FrameConsumed {
   uint64_t sequence = 0;
 };
 
-using StreamReply = std::variant<StreamWelcome, FrameConsumed>;
+using StreamReply = std::variant<StreamWelcome, FrameConsumed, SignOfLife>;
 
 // The dialling side of one stream. One writer and one reader thread at a time; Cancel from any.
 class ClientStream {
