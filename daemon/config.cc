@@ -33,13 +33,26 @@ run::Parsed OptionalAddressValue(std::optional<Address>* target) {
   }};
 }
 
+absl::StatusOr<absl::Duration> DurationWithin(absl::string_view text, absl::Duration min,
+                                              absl::Duration max) {
+  LH_ASSIGN_OR_RETURN(const absl::Duration duration, ParseDuration(text));
+  if (duration >= min && duration <= max) return duration;
+  return absl::InvalidArgumentError(absl::StrCat("must be from ", absl::FormatDuration(min), " to ",
+                                                 absl::FormatDuration(max), ", got '", text, "'"));
+}
+
 run::Parsed DurationValue(absl::Duration* target, absl::Duration min, absl::Duration max) {
   return {[target, min, max](absl::string_view text) -> absl::Status {
-    LH_ASSIGN_OR_RETURN(*target, ParseDuration(text));
-    if (*target >= min && *target <= max) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("must be from ", absl::FormatDuration(min),
-                                                   " to ", absl::FormatDuration(max), ", got '",
-                                                   text, "'"));
+    LH_ASSIGN_OR_RETURN(*target, DurationWithin(text, min, max));
+    return absl::OkStatus();
+  }};
+}
+
+run::Parsed OptionalDurationValue(std::optional<absl::Duration>* target, absl::Duration min,
+                                  absl::Duration max) {
+  return {[target, min, max](absl::string_view text) -> absl::Status {
+    LH_ASSIGN_OR_RETURN(*target, DurationWithin(text, min, max));
+    return absl::OkStatus();
   }};
 }
 
@@ -187,7 +200,7 @@ std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t&
       {"data.connections", run::Whole{&connections, 1, 64}},
       {"threads", run::Whole{&threads, 1, 4096, "auto"}},
       {"memory", MemoryValue(&config.memory_bytes)},
-      {"peer_wait_max", DurationValue(&config.peer_wait_max, absl::Seconds(1), day)},
+      {"peer_wait_max", OptionalDurationValue(&config.peer_wait_max, absl::Seconds(1), day)},
       {"transfer_max", DurationValue(&config.transfer_max, absl::Seconds(1), day)},
       {"drain_max", DurationValue(&config.drain_max, absl::ZeroDuration(), day)},
   };

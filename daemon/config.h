@@ -65,10 +65,10 @@ struct WorkerConfig {
   Address data_listen{"127.0.0.1", 0};
   std::optional<Address> data_advertise;  // port 0: the one that is listened on
   std::string folder;
-  int threads = 0;           // 0: every core that the process may use
-  int64_t memory_bytes = 0;  // 0: most of what is free at the start
-  int connections = 1;       // parallel streams to each peer
-  absl::Duration peer_wait_max = absl::Seconds(60);
+  int threads = 0;                              // 0: every core that the process may use
+  int64_t memory_bytes = 0;                     // 0: most of what is free at the start
+  int connections = 1;                          // parallel streams to each peer
+  std::optional<absl::Duration> peer_wait_max;  // of a peer that is not heard; none: the lease
   absl::Duration transfer_max = absl::Minutes(10);
   absl::Duration drain_max = absl::Minutes(5);  // from SIGTERM to leaving in any case
   SecurityConfig security;

@@ -175,7 +175,7 @@ class WorkerDaemon : public Daemon {
     worker::WorkerHostOptions options;
     options.folder = config_.folder;
     options.threads = config_.threads > 0 ? config_.threads : resources.cores;
-    options.wait_max = config_.peer_wait_max;
+    options.peer_silence_max = config_.peer_wait_max;
     options.transfer_max = config_.transfer_max;
     options.connections = config_.connections;
     LH_ASSIGN_OR_RETURN(const NodeMeasures measures, MeasureNode(options.threads, clock_));

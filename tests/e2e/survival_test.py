@@ -98,8 +98,8 @@ def lost_link():
     """A data link that stays cut ends the run with peer, stage and step named."""
     with Cluster(lease="3s") as cluster:
         cluster.start_coordinator()
-        cluster.start_worker("w1", site="s1", proxied=True, extra="peer_wait_max: 3s\n")
-        cluster.start_worker("w2", site="s2", proxied=True, extra="peer_wait_max: 3s\n")
+        cluster.start_worker("w1", site="s1", proxied=True)
+        cluster.start_worker("w2", site="s2", proxied=True)
         cluster.wait_for_nodes(2)
         cluster.start_run("l", **LONG)
         cluster.wait_step("l", 2)

@@ -267,7 +267,7 @@ void InProcessCluster::StartWorker(const std::string& name, const std::string& s
   options.facts.bytes_per_second = 1e10;
   options.folder = absl::StrCat(folder_, "/", name);
   options.threads = threads;
-  options.wait_max = absl::Hours(1);  // what is slow is the machine that runs the test
+  options.peer_silence_max = absl::Hours(1);  // what is slow is the machine that runs the test
   options.transfer_max = absl::Hours(1);
   auto worker = std::make_unique<Worker>(*this, std::move(options));
   sink_->Add(worker.get());

@@ -69,8 +69,8 @@ struct ExecutorOptions {
   model::OpRange range;
   std::vector<model::OpRange> ranges;  // of all stages
   schedule::Program program;
-  schedule::Program evaluation_program;         // empty instructions: no validation split
-  absl::Duration wait_max = absl::Seconds(60);  // of a single wait for a peer
+  schedule::Program evaluation_program;       // empty instructions: no validation split
+  absl::Duration wait_max = absl::Hours(24);  // of a single wait for a peer that is there
   // Asked before each instruction; an error ends the step. A pipeline of one stage waits for no
   // peer and would hear of a cancelled exchange nowhere else. Empty: never.
   std::function<absl::Status()> check_cancelled;

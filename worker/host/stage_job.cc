@@ -12,16 +12,24 @@
 
 namespace longhaul::worker {
 
-StageJob::StageJob(Assignment assignment, const WorkerHostOptions& options,
+namespace {
+
+// Longest wait for a peer that is there: whatever its stage is computing. Programs cannot wait for
+// each other for ever (schedule/replay), so this ends only what a fault of a peer's program holds.
+constexpr absl::Duration kPeerBusyMax = absl::Hours(24);
+
+}  // namespace
+
+StageJob::StageJob(Assignment assignment, WorkerHostOptions options,
                    const WorkerHostDependencies& dependencies, Outbox& outbox,
                    std::unique_ptr<StageJob> previous)
     : assignment_(std::move(assignment)),
-      options_(options),
+      options_(std::move(options)),
       dependencies_(dependencies),
       outbox_(outbox),
       previous_(std::move(previous)),
       remote_(dependencies.remote->MakeView()),
-      local_shards_(absl::StrCat(options.folder, "/checkpoints")),
+      local_shards_(absl::StrCat(options_.folder, "/checkpoints")),
       completed_step_(assignment_.start_step),
       thread_([this] { Run(); }) {}
 
@@ -174,6 +182,7 @@ absl::Status StageJob::Train() {
   exchange_options.token = assignment_.token;
   exchange_options.stage = assignment_.stage;
   exchange_options.links = plan_.links;
+  exchange_options.silence_max = *options_.peer_silence_max;
   LH_ASSIGN_OR_RETURN(
       const std::unique_ptr<Exchange> exchange,
       MakeExchange(exchange_options, *dependencies_.transport, *dependencies_.clock));
@@ -209,13 +218,13 @@ absl::Status StageJob::Train() {
   executor_options.ranges = plan_.ranges;
   executor_options.program = plan_.program;
   executor_options.evaluation_program = plan_.evaluation_program;
-  executor_options.wait_max = options_.wait_max;
+  executor_options.wait_max = kPeerBusyMax;
   executor_options.check_cancelled = [this] { return CheckCancelled(); };
   StageExecutor executor(executor_options, stage_.get(), exchange.get(),
                          plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
                          plan_.is_first ? &directives_ : nullptr, dependencies_.clock);
   LH_RETURN_IF_ERROR(TrainSteps(executor));
-  return exchange->Flush(dependencies_.clock->Now() + options_.wait_max);
+  return exchange->Flush(dependencies_.clock->Now() + kPeerBusyMax);
 }
 
 absl::Status StageJob::TrainSteps(StageExecutor& executor) {

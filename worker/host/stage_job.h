@@ -25,9 +25,10 @@ namespace longhaul::worker {
 // operator.
 class StageJob {
  public:
+  // `options` has peer_silence_max.
   // `previous` is destroyed by this job's thread before it builds anything, so that two stages are
   // never in memory together. The other arguments outlive the job.
-  StageJob(Assignment assignment, const WorkerHostOptions& options,
+  StageJob(Assignment assignment, WorkerHostOptions options,
            const WorkerHostDependencies& dependencies, Outbox& outbox,
            std::unique_ptr<StageJob> previous);
   ~StageJob();
@@ -60,7 +61,7 @@ class StageJob {
   void Log(LogLevel level, const std::string& text) const;
 
   const Assignment assignment_;
-  const WorkerHostOptions& options_;
+  const WorkerHostOptions options_;  // with peer_silence_max
   const WorkerHostDependencies& dependencies_;
   Outbox& outbox_;
   std::unique_ptr<StageJob> previous_;

@@ -1,5 +1,6 @@
 #include "worker/host/worker_host.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,13 @@
 #include "worker/host/stage_job.h"
 
 namespace longhaul::worker {
+
+namespace {
+
+// Signs of life come five times in it; a shorter lease is no use on a data link.
+constexpr absl::Duration kSilenceMaxMin = absl::Seconds(1);
+
+}  // namespace
 
 class WorkerHost::Impl {
  public:
@@ -32,7 +40,13 @@ class WorkerHost::Impl {
     return message;
   }
 
-  void On(const Accepted&) { outbox_.Resend(); }
+  void On(const Accepted& accepted) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      lease_ = accepted.lease;
+    }
+    outbox_.Resend();
+  }
 
   void On(const Refused& refused) {
     dependencies_.log(LogLevel::kError,
@@ -52,7 +66,9 @@ class WorkerHost::Impl {
         absl::StrCat("assigned: run=", assignment.run, " epoch=", ToString(assignment.epoch),
                      " stage=", assignment.stage, " of ", assignment.stages.size()));
     outbox_.Begin(assignment.run, assignment.epoch);
-    job_ = std::make_unique<StageJob>(assignment, options_, dependencies_, outbox_,
+    WorkerHostOptions options = options_;
+    if (!options.peer_silence_max) options.peer_silence_max = std::max(lease_, kSilenceMaxMin);
+    job_ = std::make_unique<StageJob>(assignment, std::move(options), dependencies_, outbox_,
                                       std::move(retired_));
   }
 
@@ -113,8 +129,9 @@ class WorkerHost::Impl {
   const WorkerHostDependencies dependencies_;
   Outbox outbox_;
   mutable std::mutex mutex_;
-  std::unique_ptr<StageJob> retired_;  // guarded by mutex_
-  std::unique_ptr<StageJob> job_;      // guarded by mutex_; null: idle
+  absl::Duration lease_ = absl::InfiniteDuration();  // guarded by mutex_; the last one granted
+  std::unique_ptr<StageJob> retired_;                // guarded by mutex_
+  std::unique_ptr<StageJob> job_;                    // guarded by mutex_; null: idle
 };
 
 WorkerHost::WorkerHost(WorkerHostOptions options, WorkerHostDependencies dependencies)

@@ -4,6 +4,7 @@
 #define LONGHAUL_WORKER_HOST_WORKER_HOST_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
@@ -17,9 +18,11 @@ namespace longhaul::worker {
 
 struct WorkerHostOptions {
   NodeFacts facts;
-  std::string folder;                               // data sets and shards of this node
-  int threads = 1;                                  // of the CPU backend
-  absl::Duration wait_max = absl::Seconds(60);      // of one wait for a peer
+  std::string folder;  // data sets and shards of this node
+  int threads = 1;     // of the CPU backend
+  // Of a wait for a peer of which nothing is heard (ExchangeOptions::silence_max). None: the lease
+  // that the coordinator grants, so that a lost link is shown as fast as a lost node.
+  std::optional<absl::Duration> peer_silence_max;
   absl::Duration transfer_max = absl::Minutes(10);  // of one fetch or upload of bulk data
   int connections = 1;                              // parallel streams to each peer
   size_t reports_kept = 100000;  // step reports kept while the coordinator is away
