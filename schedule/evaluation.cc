@@ -1,31 +1,48 @@
 #include <vector>
 
 #include "base/check.h"
+#include "schedule/groups.h"
 #include "schedule/instruction_kind.h"
 #include "schedule/program.h"
 
 namespace longhaul::schedule {
 
-Program GenerateEvaluationOf(int stage, int stages, int micro_batches) {
-  LH_CHECK(stage >= 0 && stage < stages && micro_batches >= 0, "stage ", stage, " of ", stages,
-           ", ", micro_batches, " micro-batches");
+Shape EvaluationShape(absl::Span<const int> replicas, int micro_batches) {
+  Shape shape{.stages = static_cast<int>(replicas.size()), .micro_batches = micro_batches};
+  for (const int count : replicas) {
+    shape.replicas.push_back(count);
+    std::vector<int>& owners = shape.owners.emplace_back();
+    for (int m = 0; m < micro_batches; ++m) owners.push_back(m % count);
+  }
+  return shape;
+}
+
+Program GenerateEvaluationOf(const Shape& shape, int stage, int replica) {
+  const absl::Status valid = CheckShape(shape, /*may_idle=*/true);
+  LH_CHECK(valid.ok(), valid.ToString());
+  const Groups groups(shape);
+  LH_CHECK(stage >= 0 && stage < shape.stages && replica >= 0 && replica < groups.replicas(stage),
+           "stage ", stage, " of ", shape.stages, ", replica ", replica);
   constexpr InstructionKind kKinds[] = {InstructionKind::kRecvActivation, InstructionKind::kForward,
                                         InstructionKind::kSendActivation};
-  Program program{.stage = stage, .slots = 1, .instructions = {}};
-  for (int m = 0; m < micro_batches; ++m) {
+  Program program{.stage = stage, .replica = replica, .slots = 1, .instructions = {}};
+  for (const int m : groups.MicroBatches(groups.GroupOf(stage, replica))) {
     for (const InstructionKind kind : kKinds) {
-      if (!EvaluationHas(kind, stage, stages)) continue;
+      if (!EvaluationHas(kind, stage, shape)) continue;
       program.instructions.push_back({.kind = kind, .stage = stage, .micro_batch = m});
     }
+  }
+  if (EvaluationHas(InstructionKind::kReduceLosses, stage, shape)) {
+    program.instructions.push_back({.kind = InstructionKind::kReduceLosses, .stage = stage});
   }
   return program;
 }
 
-std::vector<Program> GenerateEvaluation(int stages, int micro_batches) {
-  LH_CHECK(stages >= 1, stages, " stages");
+std::vector<Program> GenerateEvaluation(const Shape& shape) {
   std::vector<Program> programs;
-  for (int stage = 0; stage < stages; ++stage) {
-    programs.push_back(GenerateEvaluationOf(stage, stages, micro_batches));
+  const Groups groups(shape);
+  for (int group = 0; group < groups.count(); ++group) {
+    programs.push_back(GenerateEvaluationOf(shape, groups.stage(group), groups.replica(group)));
   }
   return programs;
 }

@@ -3,7 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "schedule/generators.h"
+#include "schedule/groups.h"
 #include "schedule/program.h"
 
 namespace longhaul::schedule {
@@ -11,7 +13,7 @@ namespace {
 
 struct Schedule {
   absl::string_view name;
-  Program (*program)(const Shape& shape, int stage);
+  Program (*program)(const Shape& shape, const Groups& groups, int group);
 };
 
 constexpr Schedule kSchedules[] = {
@@ -28,17 +30,13 @@ std::vector<std::string> ScheduleNames() {
 }
 
 absl::StatusOr<std::vector<Program>> Generate(absl::string_view schedule, const Shape& shape) {
-  if (shape.stages < 1 || shape.micro_batches < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a schedule needs at least one stage and one "
-                     "micro-batch, not ",
-                     shape.stages, " and ", shape.micro_batches));
-  }
+  LH_RETURN_IF_ERROR(CheckShape(shape));
   for (const Schedule& entry : kSchedules) {
     if (entry.name != schedule) continue;
+    const Groups groups(shape);
     std::vector<Program> programs;
-    for (int stage = 0; stage < shape.stages; ++stage) {
-      programs.push_back(entry.program(shape, stage));
+    for (int group = 0; group < groups.count(); ++group) {
+      programs.push_back(entry.program(shape, groups, group));
     }
     return programs;
   }

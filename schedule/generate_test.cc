@@ -53,9 +53,10 @@ TEST(Generate, OneStageHasNoFramesAndIsNeverTied) {
 }
 
 TEST(Generate, EvaluationIsForwardOnly) {
-  EXPECT_THAT(Texts(GenerateEvaluation(3, 2)), ElementsAre("stage 0 slots 1: F0 SA0 F1 SA1",
-                                                           "stage 1 slots 1: RA0 F0 SA0 RA1 F1 SA1",
-                                                           "stage 2 slots 1: RA0 F0 RA1 F1"));
+  EXPECT_THAT(
+      Texts(GenerateEvaluation(EvaluationShape({1, 1, 1}, 2))),
+      ElementsAre("stage 0 slots 1: F0 SA0 F1 SA1", "stage 1 slots 1: RA0 F0 SA0 RA1 F1 SA1",
+                  "stage 2 slots 1: RA0 F0 RA1 F1"));
 }
 
 TEST(Generate, RefusesUnknownNamesAndEmptyShapes) {
@@ -96,9 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Generate, EveryShape,
 TEST(Generate, EveryEvaluationReplays) {
   for (int stages = 1; stages <= 8; ++stages) {
     for (int micro_batches = 0; micro_batches <= 16; ++micro_batches) {
-      const Shape shape{.stages = stages, .micro_batches = micro_batches};
-      EXPECT_EQ(Replay(GenerateEvaluation(stages, micro_batches), shape, {.evaluation = true}),
-                absl::OkStatus());
+      const Shape shape = EvaluationShape(std::vector<int>(stages, 1), micro_batches);
+      EXPECT_EQ(Replay(GenerateEvaluation(shape), shape, {.evaluation = true}), absl::OkStatus());
     }
   }
 }

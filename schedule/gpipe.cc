@@ -3,10 +3,14 @@
 
 namespace longhaul::schedule {
 
-Program GpipeProgram(const Shape& shape, int stage) {
-  Program program{.stage = stage, .slots = shape.micro_batches, .instructions = {}};
-  for (int m = 0; m < shape.micro_batches; ++m) AppendForward(shape, m, program);
-  for (int m = 0; m < shape.micro_batches; ++m) AppendBackward(shape, m, program);
+Program GpipeProgram(const Shape& shape, const Groups& groups, int group) {
+  const std::vector<int>& own = groups.MicroBatches(group);
+  Program program{.stage = groups.stage(group),
+                  .replica = groups.replica(group),
+                  .slots = static_cast<int>(own.size()),
+                  .instructions = {}};
+  for (const int m : own) AppendForward(shape, m, program);
+  for (const int m : own) AppendBackward(shape, m, program);
   AppendStepTail(shape, program);
   return program;
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "schedule/head_text.h"
 
 namespace longhaul::schedule {
 namespace {
@@ -28,8 +29,7 @@ std::string Grid(const std::vector<Program>& programs, absl::Span<const size_t> 
     const size_t begin = place > kShownBefore ? place - kShownBefore : 0;
     const size_t end = std::min(instructions.size(), place + kShownAfter);
     const bool fails = static_cast<int>(s) == failing;
-    absl::StrAppend(&grid, "stage ", programs[s].stage, " slots ", programs[s].slots, ":",
-                    begin > 0 ? " ..." : "");
+    absl::StrAppend(&grid, HeadText(programs[s]), begin > 0 ? " ..." : "");
     for (size_t i = begin; i < end; ++i) {
       const std::string text = ToText(instructions[i]);
       absl::StrAppend(&grid, " ", i == place ? Marked(text, fails) : text);

@@ -1,4 +1,4 @@
-// A picture of all programs with each stage's place marked, for error messages.
+// A picture of all programs with each group's place marked, for error messages.
 #ifndef LONGHAUL_SCHEDULE_GRID_H_
 #define LONGHAUL_SCHEDULE_GRID_H_
 
@@ -11,8 +11,8 @@
 
 namespace longhaul::schedule {
 
-// One line for each stage. places[s] is the index of the instruction that stage s has come to, its
-// size if it is at its end; it is shown as "[B3]", or ">>B3<<" for stage `failing`. Long programs
+// One line for each group. places[g] is the index of the instruction that group g has come to, its
+// size if it is at its end; it is shown as "[B3]", or ">>B3<<" for group `failing`. Long programs
 // are cut to the neighbourhood of the place.
 std::string Grid(const std::vector<Program>& programs, absl::Span<const size_t> places,
                  int failing);

@@ -17,15 +17,19 @@ constexpr KindInfo kKinds[] = {
     {kRecvGradient, "RG", true, Role::kReceive, Peer::kDownstream, kSendGradient},
     {kBackward, "B", true, Role::kCompute, Peer::kNone, kBackward},
     {kSendGradient, "SG", true, Role::kSend, Peer::kUpstream, kRecvGradient},
+    {kReduceGradients, "AR", false, Role::kCollective, Peer::kNone, kReduceGradients},
+    {kReduceLosses, "AL", false, Role::kCollective, Peer::kNone, kReduceLosses},
     {kSendTiedGradient, "STG", false, Role::kSend, Peer::kFirst, kRecvTiedGradient},
     {kRecvTiedGradient, "RTG", false, Role::kReceive, Peer::kLast, kSendTiedGradient},
     {kSendTiedSum, "STS", false, Role::kSend, Peer::kLast, kRecvTiedSum},
     {kRecvTiedSum, "RTS", false, Role::kReceive, Peer::kFirst, kSendTiedSum},
+    {kBroadcastTiedSum, "BT", false, Role::kCollective, Peer::kNone, kBroadcastTiedSum},
     {kRecvNorms, "RN", false, Role::kReceive, Peer::kDownstream, kSendNorms},
     {kSendNorms, "SN", false, Role::kSend, Peer::kUpstream, kRecvNorms},
     {kDecideVerdict, "DV", false, Role::kCompute, Peer::kNone, kDecideVerdict},
     {kRecvVerdict, "RV", false, Role::kReceive, Peer::kUpstream, kSendVerdict},
     {kSendVerdict, "SV", false, Role::kSend, Peer::kDownstream, kRecvVerdict},
+    {kBroadcastVerdict, "BV", false, Role::kCollective, Peer::kNone, kBroadcastVerdict},
     {kOptimizerStep, "O", false, Role::kCompute, Peer::kNone, kOptimizerStep},
 };
 
@@ -37,6 +41,10 @@ constexpr bool InOrder() {
   return static_cast<size_t>(kOptimizerStep) + 1 == std::size(kKinds);
 }
 static_assert(InOrder());
+
+bool HasReplicas(const Shape& shape, int stage) {
+  return !shape.replicas.empty() && shape.replicas[stage] > 1;
+}
 
 }  // namespace
 
@@ -65,10 +73,12 @@ int PeerStage(InstructionKind kind, int stage, int stages) {
   return -1;
 }
 
-bool TrainingHas(InstructionKind kind, int stage, const Shape& shape) {
+bool TrainingHas(InstructionKind kind, int stage, int replica, const Shape& shape) {
   const bool first = stage == 0;
   const bool last = stage == shape.stages - 1;
   const bool tied = shape.tied && shape.stages > 1;
+  const bool leader = replica == 0;
+  const bool replicated = HasReplicas(shape, stage);
   switch (kind) {
     case kForward:
     case kBackward:
@@ -76,34 +86,45 @@ bool TrainingHas(InstructionKind kind, int stage, const Shape& shape) {
       return true;
     case kRecvActivation:
     case kSendGradient:
-    case kSendNorms:
-    case kRecvVerdict:
       return !first;
     case kSendActivation:
     case kRecvGradient:
+      return !last;
+    case kReduceGradients:
+    case kBroadcastVerdict:
+      return replicated;
+    case kReduceLosses:
+      return replicated && last;
+    case kBroadcastTiedSum:
+      return replicated && tied && (first || last);
+    case kSendNorms:
+    case kRecvVerdict:
+      return leader && !first;
     case kRecvNorms:
     case kSendVerdict:
-      return !last;
+      return leader && !last;
     case kDecideVerdict:
-      return first;
+      return leader && first;
     case kRecvTiedGradient:
     case kSendTiedSum:
-      return tied && first;
+      return leader && tied && first;
     case kSendTiedGradient:
     case kRecvTiedSum:
-      return tied && last;
+      return leader && tied && last;
   }
   return false;
 }
 
-bool EvaluationHas(InstructionKind kind, int stage, int stages) {
+bool EvaluationHas(InstructionKind kind, int stage, const Shape& shape) {
   switch (kind) {
     case kForward:
       return true;
     case kRecvActivation:
       return stage > 0;
     case kSendActivation:
-      return stage < stages - 1;
+      return stage < shape.stages - 1;
+    case kReduceLosses:
+      return stage == shape.stages - 1 && HasReplicas(shape, stage);
     default:
       return false;
   }

@@ -1,5 +1,5 @@
 // What each kind of instruction is: its text code, whether it moves a frame, to or from whom, and
-// which stages have it. One table that the text form, the generators, the replay checker, the
+// which groups have it. One table that the text form, the generators, the replay checker, the
 // timeline and the executor share.
 #ifndef LONGHAUL_SCHEDULE_INSTRUCTION_KIND_H_
 #define LONGHAUL_SCHEDULE_INSTRUCTION_KIND_H_
@@ -10,7 +10,8 @@
 
 namespace longhaul::schedule {
 
-enum class Role { kCompute, kSend, kReceive };
+// A collective is done by all replicas of a stage together.
+enum class Role { kCompute, kSend, kReceive, kCollective };
 
 // The other end of a send or receive, seen from the stage whose instruction it is.
 enum class Peer { kNone, kUpstream, kDownstream, kFirst, kLast };
@@ -21,7 +22,8 @@ struct KindInfo {
   bool per_micro_batch;    // else once a step
   Role role;
   Peer peer;
-  InstructionKind partner;  // the kind at the other end of the same frame; itself for kCompute
+  InstructionKind
+      partner;  // the kind at the other end of the same frame; itself for what is no frame
 };
 
 // Every kind, in the order of the enumeration.
@@ -31,11 +33,11 @@ const KindInfo& Info(InstructionKind kind);
 // The stage at the other end. `kind` is a send or a receive that `stage` has.
 int PeerStage(InstructionKind kind, int stage, int stages);
 
-// Whether a training program of `stage` must have this kind: once for each micro-batch, or once a
-// step. Otherwise it must not.
-bool TrainingHas(InstructionKind kind, int stage, const Shape& shape);
+// Whether a training program of a replica of `stage` must have this kind: once for each of its
+// micro-batches, or once a step. Otherwise it must not.
+bool TrainingHas(InstructionKind kind, int stage, int replica, const Shape& shape);
 // The same for an evaluation program.
-bool EvaluationHas(InstructionKind kind, int stage, int stages);
+bool EvaluationHas(InstructionKind kind, int stage, const Shape& shape);
 
 }  // namespace longhaul::schedule
 

@@ -15,15 +15,15 @@
 namespace longhaul::schedule {
 namespace {
 
-class Mutation : public testing::TestWithParam<std::tuple<std::string, int, int, bool>> {
+class Mutation : public testing::TestWithParam<std::tuple<std::string, Shape>> {
  protected:
   void SetUp() override {
-    const auto& [schedule, stages, micro_batches, tied] = GetParam();
-    shape_ = {.stages = stages, .micro_batches = micro_batches, .tied = tied};
-    programs_ = *Generate(schedule, shape_);
+    shape_ = std::get<1>(GetParam());
+    programs_ = *Generate(std::get<0>(GetParam()), shape_);
   }
 
-  std::vector<Instruction>& instructions(int stage) { return programs_[stage].instructions; }
+  int groups() const { return static_cast<int>(programs_.size()); }
+  std::vector<Instruction>& instructions(int group) { return programs_[group].instructions; }
 
   std::string Texts() const {
     std::string texts;
@@ -36,25 +36,25 @@ class Mutation : public testing::TestWithParam<std::tuple<std::string, int, int,
 };
 
 TEST_P(Mutation, EveryRemovalIsRefused) {
-  for (int stage = 0; stage < shape_.stages; ++stage) {
-    const std::vector<Instruction> original = instructions(stage);
+  for (int group = 0; group < groups(); ++group) {
+    const std::vector<Instruction> original = instructions(group);
     for (size_t i = 0; i < original.size(); ++i) {
-      instructions(stage).erase(instructions(stage).begin() + i);
+      instructions(group).erase(instructions(group).begin() + i);
       EXPECT_FALSE(TrainsCorrectly(programs_, shape_, 3)) << Texts();
       EXPECT_FALSE(Replay(programs_, shape_).ok()) << Texts();
-      instructions(stage) = original;
+      instructions(group) = original;
     }
   }
 }
 
 TEST_P(Mutation, EveryDuplicateIsRefused) {
-  for (int stage = 0; stage < shape_.stages; ++stage) {
-    const std::vector<Instruction> original = instructions(stage);
+  for (int group = 0; group < groups(); ++group) {
+    const std::vector<Instruction> original = instructions(group);
     for (size_t i = 0; i < original.size(); ++i) {
       for (size_t to = 0; to <= original.size(); ++to) {
-        instructions(stage).insert(instructions(stage).begin() + to, original[i]);
+        instructions(group).insert(instructions(group).begin() + to, original[i]);
         EXPECT_FALSE(Replay(programs_, shape_).ok()) << Texts();
-        instructions(stage) = original;
+        instructions(group) = original;
       }
     }
   }
@@ -62,17 +62,17 @@ TEST_P(Mutation, EveryDuplicateIsRefused) {
 
 TEST_P(Mutation, EveryHarmfulMoveIsRefused) {
   int harmful = 0;
-  for (int stage = 0; stage < shape_.stages; ++stage) {
-    const std::vector<Instruction> original = instructions(stage);
+  for (int group = 0; group < groups(); ++group) {
+    const std::vector<Instruction> original = instructions(group);
     for (size_t from = 0; from < original.size(); ++from) {
       for (size_t to = 0; to < original.size(); ++to) {
-        instructions(stage).erase(instructions(stage).begin() + from);
-        instructions(stage).insert(instructions(stage).begin() + to, original[from]);
+        instructions(group).erase(instructions(group).begin() + from);
+        instructions(group).insert(instructions(group).begin() + to, original[from]);
         if (!TrainsCorrectly(programs_, shape_, 3)) {
           ++harmful;
           EXPECT_FALSE(Replay(programs_, shape_).ok()) << Texts();
         }
-        instructions(stage) = original;
+        instructions(group) = original;
       }
     }
   }
@@ -80,8 +80,8 @@ TEST_P(Mutation, EveryHarmfulMoveIsRefused) {
 }
 
 TEST_P(Mutation, EveryHarmfulSwapIsRefused) {
-  for (int stage = 0; stage < shape_.stages; ++stage) {
-    std::vector<Instruction>& list = instructions(stage);
+  for (int group = 0; group < groups(); ++group) {
+    std::vector<Instruction>& list = instructions(group);
     for (size_t a = 0; a < list.size(); ++a) {
       for (size_t b = a + 1; b < list.size(); ++b) {
         std::swap(list[a], list[b]);
@@ -102,10 +102,25 @@ TEST_P(Mutation, FewerSlotsAreRefused) {
   }
 }
 
+std::vector<Shape> Shapes() {
+  std::vector<Shape> shapes;
+  for (const bool tied : {false, true}) {
+    for (const int stages : {1, 2, 3}) {
+      for (const int micro_batches : {2, 4}) {
+        shapes.push_back({.stages = stages, .micro_batches = micro_batches, .tied = tied});
+      }
+    }
+    shapes.push_back({2, 3, tied, {1, 2}, {{0, 0, 0}, {1, 0, 1}}});
+    shapes.push_back({2, 4, tied, {2, 2}, {SpreadOwners({2, 2}), BlockOwners({2, 2})}});
+  }
+  shapes.push_back({1, 4, false, {3}, {SpreadOwners({1, 2, 1})}});
+  shapes.push_back({3, 3, true, {2, 1, 2}, {{0, 0, 1}, {0, 0, 0}, {0, 1, 0}}});
+  return shapes;
+}
+
 INSTANTIATE_TEST_SUITE_P(Replay, Mutation,
                          testing::Combine(testing::ValuesIn(ScheduleNames()),
-                                          testing::Values(1, 2, 3), testing::Values(2, 4),
-                                          testing::Bool()));
+                                          testing::ValuesIn(Shapes())));
 
 }  // namespace
 }  // namespace longhaul::schedule

@@ -155,7 +155,8 @@ TEST(Replay, RefusesTheTiedSumOutOfItsPlace) {
 }
 
 TEST(Replay, RefusesShapesAndCountsThatDoNotFit) {
-  EXPECT_THAT(Refusal({kFirst}, kTwoByTwo), HasSubstr("1 programs for 2 stages"));
+  EXPECT_THAT(Refusal({kFirst}, kTwoByTwo),
+              HasSubstr("1 programs for 2 device groups of 2 stages"));
   EXPECT_THAT(Refusal({}, {.stages = 0, .micro_batches = 1}), HasSubstr("0 stages"));
   EXPECT_THAT(Refusal({kFirst, kLast}, {.stages = 2, .micro_batches = 0}),
               HasSubstr("0 micro-batches"));
@@ -163,11 +164,50 @@ TEST(Replay, RefusesShapesAndCountsThatDoNotFit) {
 }
 
 TEST(Replay, AnEvaluationIsNotATrainingProgram) {
-  const auto programs = GenerateEvaluation(2, 2);
+  const auto programs = GenerateEvaluation(EvaluationShape({1, 1}, 2));
   EXPECT_NE(Replay(programs, kTwoByTwo), absl::OkStatus());
   EXPECT_THAT(Refusal({kFirst, kLast}, kTwoByTwo, {.evaluation = true}),
               HasSubstr("RG0: this stage must not have it"));
 }
+
+constexpr char kLeader[] = "stage 0 slots 1: F0 B0 F2 B2 AR AL DV BV O";
+constexpr char kOther[] = "stage 0 replica 1 slots 1: F1 B1 AR AL BV O";
+const Shape kTwoReplicas{1, 3, false, {2}, {{0, 1, 0}}};
+
+TEST(ReplayOfReplicas, AcceptsAHandWrittenStep) {
+  EXPECT_EQ(Refusal({kLeader, kOther}, kTwoReplicas), "");
+}
+
+class RefusedReplicas : public testing::TestWithParam<BadPrograms> {};
+
+TEST_P(RefusedReplicas, WithTheirReason) {
+  EXPECT_THAT(Refusal({GetParam().first, GetParam().last}, kTwoReplicas),
+              HasSubstr(GetParam().why));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Replay, RefusedReplicas,
+    testing::Values(BadPrograms{kLeader, "stage 0 replica 1 slots 1: F1 B1 AL BV O",
+                                "AR is missing: the other replicas wait for it"},
+                    BadPrograms{kLeader, "stage 0 replica 1 slots 1: F1 B1 AL AR BV O",
+                                "stage 0 replica 0 step 1 AR waits for replica 1 to come to it"},
+                    BadPrograms{
+                        kLeader, "stage 0 replica 1 slots 1: F1 AR B1 AL BV O",
+                        "stage 0 replica 1, step 1 of the replay, AR: gradients are not complete"},
+                    BadPrograms{kLeader, "stage 0 replica 1 slots 1: F1 B1 AR AL O BV",
+                                "O: the step is applied without a verdict"},
+                    BadPrograms{kLeader, "stage 0 replica 1 slots 1: F1 B1 AR AL DV BV O",
+                                "DV: this replica must not have it"},
+                    BadPrograms{"stage 0 slots 1: F0 B0 F2 B2 AR AL BV DV O", kOther,
+                                "BV: there is no verdict to broadcast"},
+                    BadPrograms{"stage 0 slots 1: F0 B0 F2 B2 DV AR AL BV O", kOther,
+                                "DV: the gradients of the other replicas are missing"},
+                    BadPrograms{"stage 0 slots 1: F0 B0 F1 B1 AR AL DV BV O", kOther,
+                                "F1: micro-batch 1 is taken by stage 0 replica 1"},
+                    BadPrograms{kLeader, "stage 0 slots 1: F1 B1 AR AL BV O",
+                                "it must be of stage 0 replica 1 with 1 to 1 slots"},
+                    BadPrograms{kLeader, "stage 0 replica 1 slots 2: F1 B1 AR AL BV O",
+                                "it must be of stage 0 replica 1 with 1 to 1 slots"}));
 
 }  // namespace
 }  // namespace longhaul::schedule

@@ -10,15 +10,22 @@ using enum InstructionKind;
 
 constexpr InstructionKind kForwardKinds[] = {kRecvActivation, kForward, kSendActivation};
 constexpr InstructionKind kBackwardKinds[] = {kRecvGradient, kBackward, kSendGradient};
-constexpr InstructionKind kTailKinds[] = {
-    kSendTiedGradient, kRecvTiedGradient, kSendTiedSum, kRecvNorms,   kSendNorms,
-    kRecvTiedSum,      kDecideVerdict,    kRecvVerdict, kSendVerdict, kOptimizerStep,
+// The first stage sends the verdict on its way before it gives the tied sum to its replicas; the
+// last one does that while the verdict is still to come.
+constexpr InstructionKind kFirstTail[] = {
+    kReduceGradients, kReduceLosses, kRecvTiedGradient, kSendTiedSum,      kRecvNorms,
+    kDecideVerdict,   kSendVerdict,  kBroadcastTiedSum, kBroadcastVerdict, kOptimizerStep,
+};
+constexpr InstructionKind kOtherTail[] = {
+    kReduceGradients, kReduceLosses,     kSendTiedGradient, kRecvNorms,
+    kSendNorms,       kRecvTiedSum,      kBroadcastTiedSum, kRecvVerdict,
+    kSendVerdict,     kBroadcastVerdict, kOptimizerStep,
 };
 
 void AppendPresent(absl::Span<const InstructionKind> kinds, const Shape& shape, int m,
                    Program& program) {
   for (const InstructionKind kind : kinds) {
-    if (!TrainingHas(kind, program.stage, shape)) continue;
+    if (!TrainingHas(kind, program.stage, program.replica, shape)) continue;
     program.instructions.push_back({.kind = kind, .stage = program.stage, .micro_batch = m});
   }
 }
@@ -34,7 +41,11 @@ void AppendBackward(const Shape& shape, int m, Program& program) {
 }
 
 void AppendStepTail(const Shape& shape, Program& program) {
-  AppendPresent(kTailKinds, shape, 0, program);
+  if (program.stage == 0) {
+    AppendPresent(kFirstTail, shape, 0, program);
+  } else {
+    AppendPresent(kOtherTail, shape, 0, program);
+  }
 }
 
 }  // namespace longhaul::schedule

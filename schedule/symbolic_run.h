@@ -9,8 +9,8 @@
 
 namespace longhaul::schedule {
 
-// Whether `steps` steps of the programs end, leave no frame behind, and apply on every stage
-// exactly the gradients of all micro-batches, in order, after the verdict on all of them.
+// Whether `steps` steps of the programs end, leave no frame behind, and apply on every group
+// exactly the gradients of all micro-batches, each replica's in order, after the verdict on all.
 bool TrainsCorrectly(const std::vector<Program>& programs, const Shape& shape, int steps);
 
 }  // namespace longhaul::schedule

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "schedule/head_text.h"
 #include "schedule/instruction_kind.h"
 #include "schedule/program.h"
 
@@ -53,15 +54,19 @@ absl::StatusOr<Instruction> ParseInstruction(absl::string_view token, int stage)
   return Refuse(token, "is not an instruction");
 }
 
-// "stage 1 slots 4"
+// "stage 1 slots 4", "stage 1 replica 2 slots 4"
 absl::Status ParseHead(absl::string_view head, Program* program) {
   absl::string_view rest = head;
-  if (!absl::ConsumePrefix(&rest, "stage ") || !ConsumeNumber(rest, &program->stage) ||
-      !absl::ConsumePrefix(&rest, " slots ") || !ConsumeNumber(rest, &program->slots) ||
-      !rest.empty() || program->slots < 1) {
-    return Refuse(head, "does not begin with 'stage S slots N:', N at least 1");
+  bool good = absl::ConsumePrefix(&rest, "stage ") && ConsumeNumber(rest, &program->stage);
+  if (good && absl::ConsumePrefix(&rest, " replica ")) {
+    good = ConsumeNumber(rest, &program->replica) && program->replica > 0;
   }
-  return absl::OkStatus();
+  good = good && absl::ConsumePrefix(&rest, " slots ") && ConsumeNumber(rest, &program->slots) &&
+         rest.empty() && program->slots > 0;
+  if (good) return absl::OkStatus();
+  return Refuse(head,
+                "does not begin with 'stage S slots N:' or 'stage S replica R slots N:', R and N "
+                "at least 1");
 }
 
 }  // namespace
@@ -75,8 +80,14 @@ std::string ToText(const Instruction& instruction) {
   return text;
 }
 
+std::string HeadText(const Program& program) {
+  std::string head = absl::StrCat("stage ", program.stage);
+  if (program.replica != 0) absl::StrAppend(&head, " replica ", program.replica);
+  return absl::StrCat(head, " slots ", program.slots, ":");
+}
+
 std::string ToText(const Program& program) {
-  std::string text = absl::StrCat("stage ", program.stage, " slots ", program.slots, ":");
+  std::string text = HeadText(program);
   for (const Instruction& instruction : program.instructions) {
     absl::StrAppend(&text, " ", ToText(instruction));
   }

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Text, EveryKindRoundTrips) {
-  Program program{.stage = 7, .slots = 3, .instructions = {}};
+  Program program{.stage = 7, .replica = 4, .slots = 3, .instructions = {}};
   for (const KindInfo& info : AllKinds()) {
     Instruction instruction{.kind = info.kind, .stage = 7};
     program.instructions.push_back(instruction);
@@ -58,7 +58,9 @@ TEST(Text, IsTheDocumentedOne) {
           .kind = InstructionKind::kForward, .stage = 1, .step_offset = 1, .micro_batch = 3}));
   EXPECT_EQ(program->instructions[2].weight_version, 2);
   EXPECT_EQ(program->instructions[4].kind, InstructionKind::kRecvTiedGradient);
+  EXPECT_EQ(program->replica, 0);
   EXPECT_TRUE(ParseProgram("stage 0 slots 1:")->instructions.empty());
+  EXPECT_EQ(ParseProgram("stage 1 replica 2 slots 4: AR AL BT BV")->replica, 2);
 }
 
 class Hostile : public testing::TestWithParam<std::string> {};
@@ -74,6 +76,8 @@ TEST_P(Hostile, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(
     Text, Hostile,
     testing::Values("", ":", "stage", "stage 1 slots 4", "stage  slots :", "stage 1 slots 0: F0",
+                    "stage 1 replica 0 slots 1: F0", "stage 1 replica -1 slots 1: F0",
+                    "stage 1 replica slots 1: F0", "stage 1 replica 2: F0", "stage 1 slots 1: AR1",
                     "stage -1 slots 1: F0", "stage 1 slots 99999999999: F0", "stage 1 slots 4 : F0",
                     "stage 2147483648 slots 1:", "stage 1 slots 1: F", "stage 1 slots 1: F-1",
                     "stage 1 slots 1: F2147483648", "stage 1 slots 1: X3", "stage 1 slots 1: f3",

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "schedule/groups.h"
 #include "schedule/instruction_kind.h"
 #include "schedule/simulation.h"
 
@@ -27,13 +28,13 @@ absl::Status CheckCosts(absl::string_view name, const std::vector<double>& secon
   return absl::OkStatus();
 }
 
-absl::Status CheckHosts(const TimelineCosts& costs, size_t stages) {
+absl::Status CheckHosts(const TimelineCosts& costs, size_t groups) {
   const size_t hosts = costs.host_cores.size();
   LH_RETURN_IF_ERROR(CheckCosts("host_cores", costs.host_cores, hosts, false));
   LH_RETURN_IF_ERROR(CheckCosts("threads", costs.threads, costs.host.size(), false));
-  if (!costs.host.empty() && costs.host.size() != stages) {
+  if (!costs.host.empty() && costs.host.size() != groups) {
     return absl::InvalidArgumentError(absl::StrCat("timeline cost host has ", costs.host.size(),
-                                                   " entries, ", stages, " are needed"));
+                                                   " entries, ", groups, " are needed"));
   }
   for (const int host : costs.host) {
     if (host >= 0 && static_cast<size_t>(host) < hosts) continue;
@@ -43,11 +44,11 @@ absl::Status CheckHosts(const TimelineCosts& costs, size_t stages) {
   return absl::OkStatus();
 }
 
-absl::Status CheckAllCosts(const TimelineCosts& costs, size_t stages) {
+absl::Status CheckAllCosts(const TimelineCosts& costs, size_t stages, size_t groups) {
   const size_t links = stages - 1;
-  LH_RETURN_IF_ERROR(CheckCosts("forward_seconds", costs.forward_seconds, stages, false));
-  LH_RETURN_IF_ERROR(CheckCosts("backward_seconds", costs.backward_seconds, stages, false));
-  LH_RETURN_IF_ERROR(CheckCosts("optimizer_seconds", costs.optimizer_seconds, stages, true));
+  LH_RETURN_IF_ERROR(CheckCosts("forward_seconds", costs.forward_seconds, groups, false));
+  LH_RETURN_IF_ERROR(CheckCosts("backward_seconds", costs.backward_seconds, groups, false));
+  LH_RETURN_IF_ERROR(CheckCosts("optimizer_seconds", costs.optimizer_seconds, groups, true));
   LH_RETURN_IF_ERROR(CheckCosts("activation_latency", costs.activation_latency, links, false));
   LH_RETURN_IF_ERROR(CheckCosts("activation_transfer", costs.activation_transfer, links, false));
   LH_RETURN_IF_ERROR(CheckCosts("gradient_latency", costs.gradient_latency, links, false));
@@ -56,25 +57,32 @@ absl::Status CheckAllCosts(const TimelineCosts& costs, size_t stages) {
   LH_RETURN_IF_ERROR(CheckCosts("activation_decode", costs.activation_decode, links, true));
   LH_RETURN_IF_ERROR(CheckCosts("gradient_encode", costs.gradient_encode, links, true));
   LH_RETURN_IF_ERROR(CheckCosts("gradient_decode", costs.gradient_decode, links, true));
-  LH_RETURN_IF_ERROR(CheckHosts(costs, stages));
+  LH_RETURN_IF_ERROR(CheckHosts(costs, groups));
+  LH_RETURN_IF_ERROR(CheckCosts("reduce_seconds", costs.reduce_seconds, stages, true));
+  LH_RETURN_IF_ERROR(
+      CheckCosts("tied_broadcast_seconds", costs.tied_broadcast_seconds, stages, true));
   LH_RETURN_IF_ERROR(CheckCost("tied_gradient_latency", costs.tied_gradient_latency));
   LH_RETURN_IF_ERROR(CheckCost("tied_gradient_transfer", costs.tied_gradient_transfer));
   LH_RETURN_IF_ERROR(CheckCost("tied_sum_latency", costs.tied_sum_latency));
   return CheckCost("tied_sum_transfer", costs.tied_sum_transfer);
 }
 
-absl::Status CheckPrograms(const std::vector<Program>& programs) {
-  const int stages = static_cast<int>(programs.size());
-  if (stages == 0) return absl::InvalidArgumentError("a timeline needs at least one program");
-  for (int stage = 0; stage < stages; ++stage) {
-    for (const Instruction& instruction : programs[stage].instructions) {
-      const bool moves = Info(instruction.kind).role != Role::kCompute;
-      const int peer = moves ? PeerStage(instruction.kind, stage, stages) : stage;
-      if (instruction.stage != stage || peer < 0 || peer >= stages || (moves && peer == stage)) {
-        return absl::InvalidArgumentError(absl::StrCat("timeline: program ", stage, " of ", stages,
-                                                       " has ", ToText(instruction), " of stage ",
-                                                       instruction.stage));
+absl::Status CheckPrograms(const std::vector<Program>& programs, const Shape& shape) {
+  for (const Program& program : programs) {
+    for (const Instruction& instruction : program.instructions) {
+      const KindInfo& info = Info(instruction.kind);
+      const bool moves = info.role == Role::kSend || info.role == Role::kReceive;
+      const int stage = program.stage;
+      const int peer = moves ? PeerStage(info.kind, stage, shape.stages) : stage;
+      const int m = instruction.micro_batch;
+      const bool known = !info.per_micro_batch || (m >= 0 && m < shape.micro_batches);
+      if (instruction.stage == stage && known && peer >= 0 && peer < shape.stages &&
+          !(moves && peer == stage)) {
+        continue;
       }
+      return absl::InvalidArgumentError(
+          absl::StrCat("timeline: the program of stage ", stage, " of ", shape.stages, " has ",
+                       ToText(instruction), " of stage ", instruction.stage));
     }
   }
   return absl::OkStatus();
@@ -85,9 +93,11 @@ absl::Status CheckPrograms(const std::vector<Program>& programs) {
 absl::StatusOr<Timeline> Simulate(const std::vector<Program>& programs, const TimelineCosts& costs,
                                   int steps) {
   if (steps < 1) return absl::InvalidArgumentError("a timeline needs at least one step");
-  LH_RETURN_IF_ERROR(CheckPrograms(programs));
-  LH_RETURN_IF_ERROR(CheckAllCosts(costs, programs.size()));
-  return Simulation(programs, costs, steps).Run();
+  if (programs.empty()) return absl::InvalidArgumentError("a timeline needs at least one program");
+  LH_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(programs));
+  LH_RETURN_IF_ERROR(CheckPrograms(programs, shape));
+  LH_RETURN_IF_ERROR(CheckAllCosts(costs, shape.stages, programs.size()));
+  return Simulation(programs, shape, costs, steps).Run();
 }
 
 }  // namespace longhaul::schedule

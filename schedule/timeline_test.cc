@@ -28,10 +28,14 @@ TimelineCosts Uniform(int stages, double forward, double backward, double latenc
   return costs;
 }
 
+std::vector<Program> Evaluation(int stages, int micro_batches) {
+  return GenerateEvaluation(EvaluationShape(std::vector<int>(stages, 1), micro_batches));
+}
+
 // Start and end of the only instruction of this kind and micro-batch.
 std::vector<double> Span(const Timeline& timeline, int stage, InstructionKind kind, int m = 0) {
   std::vector<double> span;
-  for (const TimedInstruction& timed : timeline.stages[stage]) {
+  for (const TimedInstruction& timed : timeline.groups[stage]) {
     if (timed.instruction.kind != kind || timed.instruction.micro_batch != m) continue;
     span.insert(span.end(), {timed.start, timed.end});
   }
@@ -86,7 +90,7 @@ TEST(Timeline, TwoStagesOneMicroBatch) {
 
 TEST(Timeline, FramesOfOnePathGoOneAfterAnother) {
   // Transfers of 5 behind forwards of 1: the third activation ends its transfer at 1 + 3 * 5.
-  const auto programs = GenerateEvaluation(2, 3);
+  const auto programs = Evaluation(2, 3);
   TimelineCosts costs = Uniform(2, 1, 0, 2, 5);
   const Timeline timeline = *Simulate(programs, costs);
   EXPECT_THAT(Span(timeline, 1, InstructionKind::kForward, 0), ElementsAre(8, 9));
@@ -96,7 +100,7 @@ TEST(Timeline, FramesOfOnePathGoOneAfterAnother) {
 }
 
 TEST(Timeline, CodecsTakeTheStagesTime) {
-  const auto programs = GenerateEvaluation(2, 2);
+  const auto programs = Evaluation(2, 2);
   TimelineCosts costs = Uniform(2, 1, 0, 10, 0);
   costs.activation_encode = {0.5};
   costs.activation_decode = {0.25};
@@ -109,7 +113,7 @@ TEST(Timeline, CodecsTakeTheStagesTime) {
 
 // Worked out on paper: while both stages work, each has half of the only core.
 TEST(Timeline, StagesOfAHostShareItsCores) {
-  const auto programs = GenerateEvaluation(2, 2);
+  const auto programs = Evaluation(2, 2);
   TimelineCosts costs = Uniform(2, 1, 0);
   costs.forward_seconds = {1, 2};
   costs.host = {0, 0};
@@ -144,7 +148,7 @@ TEST(Timeline, EnoughCoresAreAsGoodAsHostsOfTheirOwn) {
   costs.threads = {4, 1, 1};
   costs.host_cores = {2, 0};
   const Timeline shared = *Simulate(programs, costs, 2);
-  EXPECT_EQ(shared.stages, alone.stages);
+  EXPECT_EQ(shared.groups, alone.groups);
   EXPECT_EQ(shared.step_ends, alone.step_ends);
 }
 

@@ -181,8 +181,10 @@ void ExecutorCluster::BuildStage(int stage, const ExecutorOptions& shared,
   options.stage = stage;
   options.range = ranges_[stage];
   options.program = programs[stage];
-  options.evaluation_program = schedule::GenerateEvaluation(
-      options_.stages, static_cast<int>(batches_->validation_micro_batches()))[stage];
+  options.evaluation_program = schedule::GenerateEvaluationOf(
+      schedule::EvaluationShape(std::vector<int>(options_.stages, 1),
+                                static_cast<int>(batches_->validation_micro_batches())),
+      stage, /*replica=*/0);
   const bool has_batches = stage == 0 || stage == options_.stages - 1;
   parts.executor = std::make_unique<StageExecutor>(
       std::move(options), parts.stage.get(), parts.exchange.get(),

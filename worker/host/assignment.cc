@@ -134,15 +134,19 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
   for (const int parameter : tied) {
     tied_elements = std::max(tied_elements, plan.graph.parameters[parameter].elements());
   }
-  const schedule::Shape shape{stages, static_cast<int>(assignment.spec.train.micro_batches()),
-                              !tied.empty()};
+  const schedule::Shape shape{
+      .stages = stages,
+      .micro_batches = static_cast<int>(assignment.spec.train.micro_batches()),
+      .tied = !tied.empty()};
   LH_ASSIGN_OR_RETURN(const std::vector<schedule::Program> programs,
                       schedule::Generate(assignment.spec.schedule, shape));
   LH_RETURN_IF_ERROR(schedule::Replay(programs, shape));
   plan.program = programs[assignment.stage];
   if (validation_micro_batches > 0) {
     plan.evaluation_program = schedule::GenerateEvaluationOf(
-        assignment.stage, stages, static_cast<int>(validation_micro_batches));
+        schedule::EvaluationShape(std::vector<int>(stages, 1),
+                                  static_cast<int>(validation_micro_batches)),
+        assignment.stage, /*replica=*/0);
   }
   for (int peer = 0; peer < stages; ++peer) {
     const bool neighbour = std::abs(peer - assignment.stage) == 1;
