@@ -7,7 +7,7 @@ die() { printf 'dev: %s\n' "$*" >&2; exit 1; }
 packages=(
   build-essential cmake ninja-build ccache mold pkg-config
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-  libabsl-dev libssl-dev libzstd-dev libxxhash-dev libopenblas-dev
+  libabsl-dev libssl-dev libzstd-dev libxxhash-dev libopenblas-dev libgloo-dev
   libsqlite3-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev
   prometheus-cpp-dev libmicrohttpd-dev libsystemd-dev libgtest-dev libgmock-dev
   git openssl python3 systemd
