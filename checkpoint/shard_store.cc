@@ -182,19 +182,18 @@ absl::StatusOr<std::vector<Manifest>> ShardStore::ReadManifests(
   return manifests;
 }
 
-absl::Status ShardStore::RemoveOldManifests(absl::string_view run, int keep) {
-  std::vector<std::string> damaged;
-  LH_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(run, &damaged));
-  if (manifests.size() <= static_cast<size_t>(keep)) return absl::OkStatus();
-  const int64_t oldest_kept = manifests[manifests.size() - static_cast<size_t>(keep)].step;
+absl::Status ShardStore::RemoveOldManifests(absl::string_view run, int64_t before_step) {
   const std::string run_folder = RunFolder(run);
   // By name, so that damaged ones go too once they are too old to matter.
   LH_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(run_folder));
+  bool some_removed = false;
   for (const std::string& name : names) {
     int64_t step = 0;
-    if (!ParseManifestName(name, step) || step >= oldest_kept) continue;
+    if (!ParseManifestName(name, step) || step >= before_step) continue;
     LH_RETURN_IF_ERROR(Remove(absl::StrCat(run_folder, "/", name)));
+    some_removed = true;
   }
+  if (!some_removed) return absl::OkStatus();
   // Before any shard goes: a manifest must not come back without its shards.
   return SyncDirectory(run_folder);
 }
@@ -214,12 +213,11 @@ absl::StatusOr<absl::flat_hash_set<std::string>> ShardStore::NamedShards(
   return named;
 }
 
-absl::Status ShardStore::Prune(absl::string_view run, int keep,
+absl::Status ShardStore::Prune(absl::string_view run, int64_t before_step,
                                const std::vector<std::string>& protected_shards) {
-  LH_CHECK(keep >= 1, "keep ", keep);
   LH_RETURN_IF_ERROR(ValidateName("run name", run));
   std::lock_guard<std::mutex> lock(mutex_);
-  LH_RETURN_IF_ERROR(RemoveOldManifests(run, keep));
+  LH_RETURN_IF_ERROR(RemoveOldManifests(run, before_step));
   std::vector<std::string> damaged;
   LH_ASSIGN_OR_RETURN(auto needed, NamedShards(&damaged));
   if (!damaged.empty()) {

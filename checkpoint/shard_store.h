@@ -41,11 +41,11 @@ class ShardStore {
   absl::StatusOr<std::vector<Manifest>> Manifests(absl::string_view run,
                                                   std::vector<std::string>* damaged) const;
 
-  // Keeps the newest `keep` (at least 1) manifests of the run and removes older ones, then every
-  // shard that no manifest of any run names, except those in `protected_shards` (being written
-  // now), then what writes that were cut short have left. While a manifest of any run is damaged,
+  // Removes the run's manifests of steps before `before_step`, damaged ones too, then every shard
+  // that no manifest of any run names, except those in `protected_shards` (being written now), then
+  // what writes that were cut short have left. While a manifest of any run is damaged,
   // shards that it may name are not known: all are kept, and DataLoss names the file.
-  absl::Status Prune(absl::string_view run, int keep,
+  absl::Status Prune(absl::string_view run, int64_t before_step,
                      const std::vector<std::string>& protected_shards);
 
  private:
@@ -53,7 +53,7 @@ class ShardStore {
   std::string RunFolder(absl::string_view run) const;
   absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view run,
                                                       std::vector<std::string>* damaged) const;
-  absl::Status RemoveOldManifests(absl::string_view run, int keep);
+  absl::Status RemoveOldManifests(absl::string_view run, int64_t before_step);
   absl::StatusOr<absl::flat_hash_set<std::string>> NamedShards(
       std::vector<std::string>* damaged) const;
 

@@ -189,7 +189,7 @@ TEST_F(ShardStoreTest, PruneKeepsTheNewestAndWhatTheyShare) {
   const Shard uncommitted = Put(1, 2, 7), being_written = Put(1, 2, 8);
   Overwrite(ShardFile(shared) + ".tmp-1-2", "cut short");
   Overwrite(folder_ + "/shards/README", "not ours");
-  ASSERT_TRUE(store_.Prune("first", 2, {being_written.sha256}).ok());
+  ASSERT_TRUE(store_.Prune("first", 3, {being_written.sha256}).ok());
   EXPECT_THAT(Steps("first"), ElementsAre(3, 4));
   EXPECT_TRUE(store_.HasShard(shared.sha256));
   EXPECT_TRUE(store_.HasShard(own[0].sha256));  // the other run's
@@ -200,7 +200,7 @@ TEST_F(ShardStoreTest, PruneKeepsTheNewestAndWhatTheyShare) {
   EXPECT_TRUE(store_.HasShard(being_written.sha256));
   EXPECT_FALSE(std::filesystem::exists(ShardFile(shared) + ".tmp-1-2"));
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/shards/README"));
-  ASSERT_TRUE(store_.Prune("first", 2, {}).ok());
+  ASSERT_TRUE(store_.Prune("first", 3, {}).ok());
   EXPECT_FALSE(store_.HasShard(being_written.sha256));
   EXPECT_TRUE(store_.Prune("never-seen", 1, {}).ok());
 }
@@ -222,7 +222,7 @@ TEST_F(ShardStoreTest, PruneLosesNothingWhileAManifestIsDamaged) {
   Overwrite(path, "{");
   Commit("first", 2);
   Commit("first", 3);
-  EXPECT_TRUE(store_.Prune("first", 1, {}).ok());
+  EXPECT_TRUE(store_.Prune("first", 3, {}).ok());
   EXPECT_EQ(FilesIn("manifests/first"), 1u);
   EXPECT_EQ(FilesIn("shards"), 4u);
 }

@@ -26,18 +26,24 @@ struct CheckpointOptions {
   bool overwrite = false;
 };
 
-absl::StatusOr<std::vector<checkpoint::Manifest>> ReadManifests(Client& client,
-                                                                const std::string& run) {
+struct ListedCheckpoint {
+  checkpoint::Manifest manifest;
+  std::string note;  // that it is damaged, say
+};
+
+absl::StatusOr<std::vector<ListedCheckpoint>> ReadCheckpoints(Client& client,
+                                                              const std::string& run) {
   LH_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse answer, client.ListCheckpoints(run));
   for (const std::string& damaged : answer.damaged()) {
     std::fprintf(stderr, "longhaul: damaged checkpoint: %s\n", Printable(damaged).c_str());
   }
-  std::vector<checkpoint::Manifest> manifests;
-  for (const std::string& json : answer.manifest_json()) {
-    LH_ASSIGN_OR_RETURN(checkpoint::Manifest manifest, checkpoint::ManifestFromJson(json));
-    manifests.push_back(std::move(manifest));
+  std::vector<ListedCheckpoint> checkpoints;
+  for (int c = 0; c < answer.manifest_json_size(); ++c) {
+    ListedCheckpoint& listed = checkpoints.emplace_back();
+    LH_ASSIGN_OR_RETURN(listed.manifest, checkpoint::ManifestFromJson(answer.manifest_json(c)));
+    if (c < answer.notes_size()) listed.note = answer.notes(c);
   }
-  return manifests;
+  return checkpoints;
 }
 
 uint64_t Bytes(const checkpoint::Manifest& manifest) {
@@ -49,38 +55,44 @@ uint64_t Bytes(const checkpoint::Manifest& manifest) {
 int List(Context& context, const CheckpointOptions& options) {
   auto client = Client::Connect(context);
   if (!client.ok()) return Fail(client.status());
-  auto manifests = ReadManifests(**client, options.run);
-  if (!manifests.ok()) return Fail(manifests.status());
-  std::vector<std::vector<std::string>> rows = {{"STEP", "EPOCH", "SHARDS", "SIZE"}};
-  for (const checkpoint::Manifest& manifest : *manifests) {
+  auto checkpoints = ReadCheckpoints(**client, options.run);
+  if (!checkpoints.ok()) return Fail(checkpoints.status());
+  std::vector<std::vector<std::string>> rows = {{"STEP", "EPOCH", "SHARDS", "SIZE", "NOTE"}};
+  for (const auto& [manifest, note] : *checkpoints) {
     if (context.json()) {
       PrintJsonLine({{"run", manifest.run},
                      {"step", manifest.step},
                      {"epoch", ToString(manifest.epoch)},
                      {"shards", manifest.shards.size()},
-                     {"bytes", Bytes(manifest)}});
+                     {"bytes", Bytes(manifest)},
+                     {"note", note}});
     }
     rows.push_back({absl::StrCat(manifest.step), ToString(manifest.epoch),
                     absl::StrCat(manifest.shards.size()),
-                    FormatBytes(static_cast<double>(Bytes(manifest)))});
+                    FormatBytes(static_cast<double>(Bytes(manifest))), note});
   }
   if (!context.json()) PrintTable(rows);
   return kExitDone;
 }
 
-absl::StatusOr<checkpoint::Manifest> Choose(const std::vector<checkpoint::Manifest>& manifests,
-                                            const CheckpointOptions& options) {
-  if (manifests.empty()) {
+// The one of the step asked for, else of `newest`, which is what the run would resume from.
+absl::StatusOr<checkpoint::Manifest> Choose(const std::vector<ListedCheckpoint>& checkpoints,
+                                            const CheckpointOptions& options, int64_t newest) {
+  if (checkpoints.empty()) {
     return absl::NotFoundError(absl::StrCat("run ", options.run, " has no checkpoint yet"));
   }
-  if (options.step < 0) return manifests.back();
-  std::vector<int64_t> steps;
-  for (const checkpoint::Manifest& manifest : manifests) {
-    if (manifest.step == options.step) return manifest;
-    steps.push_back(manifest.step);
+  const int64_t step = options.step < 0 ? newest : options.step;
+  std::vector<std::string> steps;
+  for (const auto& [manifest, note] : checkpoints) {
+    if (manifest.step == step) return manifest;
+    steps.push_back(
+        absl::StrCat("step ", manifest.step, note.empty() ? "" : absl::StrCat(" (", note, ")")));
   }
-  return absl::NotFoundError(absl::StrCat("run ", options.run, " has no checkpoint of step ",
-                                          options.step, "; it has ", absl::StrJoin(steps, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("run ", options.run,
+                   options.step < 0 ? " has no checkpoint that is good; choose one with --step"
+                                    : absl::StrCat(" has no checkpoint of step ", step),
+                   "; it has ", absl::StrJoin(steps, ", ")));
 }
 
 // Fetches every shard and puts the weights together; moments are decoded, checked and dropped.
@@ -112,8 +124,9 @@ absl::StatusOr<checkpoint::ModelWeights> FetchWeights(Client& client, const mode
 absl::StatusOr<checkpoint::Manifest> ExportTo(Client& client, const CheckpointOptions& options) {
   LH_ASSIGN_OR_RETURN(const v1::RunSummary run, client.ShowRun(options.run));
   LH_ASSIGN_OR_RETURN(const run::RunSpec spec, run::FromJson(run.spec_json()));
-  LH_ASSIGN_OR_RETURN(const auto manifests, ReadManifests(client, options.run));
-  LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, Choose(manifests, options));
+  LH_ASSIGN_OR_RETURN(const auto checkpoints, ReadCheckpoints(client, options.run));
+  LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                      Choose(checkpoints, options, static_cast<int64_t>(run.checkpoint_step())));
   LH_ASSIGN_OR_RETURN(const auto weights, FetchWeights(client, spec.model, manifest));
   LH_ASSIGN_OR_RETURN(const auto files, checkpoint::ExportHuggingFace(weights));
   LH_RETURN_IF_ERROR(checkpoint::WriteHuggingFace(files, options.to, options.overwrite));

@@ -145,10 +145,12 @@ absl::StatusOr<std::string> Client::StopRun(const std::string& run) {
   return response.text();
 }
 
-absl::StatusOr<std::string> Client::ResumeRun(const std::string& run, int stages) {
+absl::StatusOr<std::string> Client::ResumeRun(const std::string& run, int stages,
+                                              std::optional<uint64_t> step) {
   v1::ResumeRunRequest request;
   request.set_run(run);
   request.set_stages(static_cast<uint32_t>(stages));
+  if (step.has_value()) request.set_step(*step);
   LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::ResumeRun, request, kRequestMax));
   return response.text();
 }

@@ -3,6 +3,7 @@
 #define LONGHAUL_CLI_CLIENT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -28,7 +29,8 @@ class Client {
 
   absl::StatusOr<std::string> StartRun(const std::string& spec_json);
   absl::StatusOr<std::string> StopRun(const std::string& run);
-  absl::StatusOr<std::string> ResumeRun(const std::string& run, int stages);
+  absl::StatusOr<std::string> ResumeRun(const std::string& run, int stages,
+                                        std::optional<uint64_t> step);
   absl::StatusOr<v1::ListRunsResponse> ListRuns();
   absl::StatusOr<v1::RunSummary> ShowRun(const std::string& run);
   // Calls `on_update` for every update until it says false or the coordinator ends the stream,

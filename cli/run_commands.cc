@@ -1,6 +1,7 @@
 // longhaul run start|ls|show|watch|stop|resume
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@ struct RunOptions {
   bool wait = false;
   uint64_t after = 0;
   int stages = 0;
+  std::optional<uint64_t> step;
 };
 
 // Prints an answer of the coordinator in words or as {"run","text"}.
@@ -102,12 +104,12 @@ int Resume(Context& context, const RunOptions& options) {
   if (!client.ok()) return Fail(client.status());
   auto before = (*client)->ShowRun(options.run);
   if (!before.ok()) return Fail(before.status());
-  auto text = (*client)->ResumeRun(options.run, options.stages);
+  auto text = (*client)->ResumeRun(options.run, options.stages, options.step);
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, options.run, *text);
-  return options.wait
-             ? FollowRun(context, *std::move(client), options.run, before->checkpoint_step())
-             : kExitDone;
+  if (!options.wait) return kExitDone;
+  const uint64_t after = options.step.value_or(before->checkpoint_step());
+  return FollowRun(context, *std::move(client), options.run, after);
 }
 
 }  // namespace
@@ -142,10 +144,12 @@ void RegisterRunCommands(CLI::App& app, Context& context, Command& chosen) {
   stop->add_option("run", options->run, "name of the run")->required();
   stop->add_flag("--wait", options->wait, "wait until it has stopped");
 
-  CLI::App* resume = add("resume", "continue from the newest checkpoint", Resume);
+  CLI::App* resume = add("resume", "continue from a checkpoint", Resume);
   resume->add_option("run", options->run, "name of the run")->required();
   resume->add_option("--stages", options->stages, "number of stages (as before)")
       ->check(CLI::Range(1, 1024));
+  resume->add_option("--step", options->step,
+                     "step of the checkpoint to go back to, 0: the beginning (the newest)");
   resume->add_flag("--wait", options->wait, "follow the run to its end");
 }
 

@@ -43,7 +43,7 @@ class CoordinatorDaemon : public Daemon {
         datasets_(absl::StrCat(config.folder, "/datasets")),
         uploads_(absl::StrCat(config.folder, "/uploads"), datasets_, clock),
         shards_(absl::StrCat(config.folder, "/checkpoints")),
-        checkpoints_(shards_, clock, config.checkpoints_kept,
+        checkpoints_(shards_, clock,
                      [this](bool warning, const std::string& text) { Say(warning, text); }),
         sessions_(clock, kSessionMessagesMax) {}
 
@@ -122,6 +122,7 @@ class CoordinatorDaemon : public Daemon {
   coordinator::CoordinatorHostOptions HostOptions(const CoordinatorSelf& self) const {
     coordinator::CoordinatorHostOptions options;
     options.core.lease = config_.lease;
+    options.core.checkpoints_kept = config_.checkpoints_kept;
     options.core.term = self.term;
     options.core.token_secret = self.token_secret;
     for (const LinkConfig& link : config_.links) {

@@ -89,6 +89,13 @@ struct CommitManifest {
   checkpoint::Manifest manifest;
 };
 
+// Remove what was committed of the run before a step, and stored shards that nothing names any
+// more. Not answered.
+struct PruneCheckpoints {
+  std::string run;
+  int64_t before_step = 0;
+};
+
 // --- records and answers ---
 
 struct RecordStep {
@@ -107,7 +114,7 @@ struct Explain {
 
 using Action = std::variant<PersistRun, PersistNode, AcceptNode, RefuseNode, Assign, StartTraining,
                             RequestStop, AbortStage, AcknowledgeStep, ReleaseStage, RequestPlan,
-                            CommitManifest, RecordStep, Reply, Explain>;
+                            CommitManifest, PruneCheckpoints, RecordStep, Reply, Explain>;
 
 }  // namespace longhaul::coordinator
 

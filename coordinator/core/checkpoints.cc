@@ -39,11 +39,12 @@ void RequestCommit(Turn& turn, RunRecord& run, int64_t step) {
 void OnCommitted(Turn& turn, RunRecord& run, checkpoint::Manifest manifest) {
   const int64_t step = manifest.step;
   if (run.checkpoint.has_value() && run.checkpoint->step >= step) return;
-  run.checkpoint = std::move(manifest);
+  AddCheckpoint(run, std::move(manifest));
   run.pending_shards.erase(run.pending_shards.begin(), run.pending_shards.upper_bound(step));
   turn.Do(PersistRun{run.spec.name});
   turn.Explain(
       absl::StrCat("run ", run.spec.name, ": the checkpoint of step ", step, " is committed"));
+  PruneHistory(turn, run);
   if (!run.checkpoint_problem.empty()) {
     run.checkpoint_problem.clear();
     if (IsActive(run)) {

@@ -30,7 +30,8 @@ struct CoreOptions {
   absl::Duration blame_window = absl::Seconds(2);
   absl::Duration prepare_max = absl::Minutes(10);  // to build stages and load shards
   absl::Duration ending_max = absl::Minutes(10);   // to write the last shards
-  uint32_t term = 1;                               // of this coordinator's state
+  int checkpoints_kept = 3;  // of each run; damaged and left behind ones are not counted
+  uint32_t term = 1;         // of this coordinator's state
   // Tokens are HMAC-like: hex SHA-256 of (secret, run, epoch), so that the core stays a function.
   std::string token_secret;
   std::vector<LinkProfile> links;  // between sites, as configured; for the planner

@@ -33,6 +33,7 @@ class Chaos {
 
   int done() const { return done_; }
   int adopted() const { return adopted_; }
+  int damaged() const { return damaged_; }
 
  private:
   uint64_t Below(uint64_t bound) {
@@ -76,7 +77,16 @@ class Chaos {
     StageProgress& progress = run.progress[static_cast<size_t>(stage)];
     const std::string& name = run.spec.name;
     if (session == 0) return Connect(run.plan->stages[static_cast<size_t>(stage)].node, true);
-    if (run.phase == RunPhase::kPreparing) return StageReady{session, name, run.epoch};
+    if (run.phase == RunPhase::kPreparing) {
+      if (!run.checkpoint.has_value() || Below(6) > 0) return StageReady{session, name, run.epoch};
+      return StageFailed{session,
+                         name,
+                         run.epoch,
+                         stage,
+                         run.start_step,
+                         absl::DataLossError("d"),
+                         Pick(run.checkpoint->shards).sha256};
+    }
     if (Below(60) == 0) {
       return StageFailed{session, name, run.epoch, stage, 1, absl::UnavailableError("x")};
     }
@@ -139,12 +149,18 @@ class Chaos {
       case 0:
         return Start();
       case 1:
-        return ResumeRun{++newest_request_, RunName(), 0};
+        return Resume();
       case 2:
         return Connect(NodeName(), true);
       default:
         return NodeHeartbeat{1 + Below(newest_session_ + 1)};
     }
+  }
+
+  Event Resume() {
+    ResumeRun event{++newest_request_, RunName(), 0};
+    if (Below(3) == 0) event.step = static_cast<int64_t>(Below(kSteps));
+    return event;
   }
 
   Event Start() {
@@ -265,6 +281,14 @@ class Chaos {
       ASSERT_EQ(IsActive(run), run.state == RunState::kRunning) << name;
       ASSERT_EQ(run.phase == RunPhase::kIdle,
                 run.state != RunState::kRunning && run.state != RunState::kPending);
+      int64_t step = -1;
+      for (const OtherCheckpoint& other : run.other_checkpoints) {
+        ASSERT_GT(other.manifest.step, step);
+        step = other.manifest.step;
+        ASSERT_TRUE(committed_.contains({name, step}));
+        ASSERT_TRUE(!run.checkpoint.has_value() || run.checkpoint->step != step);
+        damaged_ += !other.damage.empty();
+      }
       if (!IsActive(run)) continue;
       if (run.phase == RunPhase::kAdopting) ++adopted_;
       ASSERT_TRUE(run.plan.has_value());
@@ -300,21 +324,25 @@ class Chaos {
   std::map<std::string, RunRecord> stored_runs_;
   int done_ = 0;
   int adopted_ = 0;
+  int damaged_ = 0;
 };
 
 TEST(CoreRandomTest, InvariantsHold) {
   int done = 0;
   int adopted = 0;
+  int damaged = 0;
   for (uint32_t seed = 1; seed <= 300 && !HasFailure(); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Chaos chaos(seed);
     chaos.Play(600);
     done += chaos.done() > 0;
     adopted += chaos.adopted() > 0;
+    damaged += chaos.damaged() > 0;
   }
   // The game must reach the interesting places.
   EXPECT_GT(done, 20);
   EXPECT_GT(adopted, 20);
+  EXPECT_GT(damaged, 20);
 }
 
 }  // namespace

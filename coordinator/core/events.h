@@ -89,6 +89,8 @@ struct StageFailed {
   int stage = 0;
   int64_t step = 0;     // completed before it failed
   absl::Status status;  // names peer and micro-batch
+  // SHA-256 of a shard of its checkpoint that nobody has intact; empty: it is not for that.
+  std::string damaged_shard = "";
 };
 
 // --- from people; each is answered by one Reply with the same `request` ---
@@ -105,6 +107,8 @@ struct ResumeRun {
   uint64_t request = 0;
   std::string run;
   int stages = 0;  // 0: as before
+  // Of the checkpoint to go back to; 0: the initial weights; none: where it was.
+  std::optional<int64_t> step = std::nullopt;
 };
 struct DrainNode {
   uint64_t request = 0;

@@ -81,6 +81,7 @@ void InterruptForLostNode(Turn& turn, RunRecord& run, int stage) {
 void OnStageFailed(Turn& turn, const StageFailed& event) {
   const Place place = FindPlace(turn.state, event.session, event.run, event.epoch);
   if (place.run == nullptr || place.stage != event.stage || place.progress().ended) return;
+  if (FallBack(turn, place, event)) return;
   RunRecord& run = *place.run;
   const std::string report = absl::StrCat(NameStage(run, place.stage), " failed at step ",
                                           event.step, ": ", event.status.message());

@@ -96,6 +96,13 @@ std::string NameStage(const RunRecord& run, int stage) {
 }
 
 std::string ResumeHint(const RunRecord& run) {
+  if (AllCheckpointsDamaged(run)) {
+    return absl::StrCat(
+        "; put the shard's file back at the coordinator or the node and resume "
+        "with: longhaul run resume ",
+        run.spec.name, " --step ", run.other_checkpoints.back().manifest.step,
+        ", or train from the beginning with --step 0");
+  }
   return absl::StrCat("; resume with: longhaul run resume ", run.spec.name);
 }
 

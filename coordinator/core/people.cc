@@ -123,7 +123,21 @@ void OnResumeRun(Turn& turn, const ResumeRun& event) {
     turn.Refuse(event.request, NoWorker());
     return;
   }
-  run->waiter = PlanWaiter{event.request, false, run->state, run->reason, run->stages_requested};
+  run->waiter = PlanWaiter{
+      event.request,         false, run->state, run->reason, run->stages_requested, run->checkpoint,
+      run->other_checkpoints};
+  if (event.step.has_value()) {
+    if (absl::Status chosen = ChooseCheckpoint(*run, *event.step); !chosen.ok()) {
+      run->waiter.reset();
+      turn.Refuse(event.request, std::move(chosen));
+      return;
+    }
+  } else if (AllCheckpointsDamaged(*run)) {
+    run->waiter.reset();
+    turn.Refuse(event.request,
+                absl::FailedPreconditionError(absl::StrCat(DamageNote(*run), ResumeHint(*run))));
+    return;
+  }
   if (event.stages > 0) run->stages_requested = event.stages;
   run->state = RunState::kPending;
   run->reason = "is planned anew";

@@ -73,6 +73,14 @@ struct StageProgress {
   int64_t step = 0;          // last reported
 };
 
+// A committed checkpoint besides the one that the run resumes from. One of a later step than that
+// was left behind when the run went back.
+struct OtherCheckpoint {
+  checkpoint::Manifest manifest;
+  std::string damage;  // the shard that nobody has intact; empty: none is known
+  bool operator==(const OtherCheckpoint&) const = default;
+};
+
 // Who waits for the first plan of a start or resume, and what the run was before, so that a refusal
 // leaves no trace.
 struct PlanWaiter {
@@ -81,6 +89,8 @@ struct PlanWaiter {
   RunState state_before = RunState::kPending;
   std::string reason_before = "";
   int stages_before = 0;
+  std::optional<checkpoint::Manifest> checkpoint_before = std::nullopt;
+  std::vector<OtherCheckpoint> others_before = {};
 };
 
 struct RunRecord {
@@ -95,7 +105,9 @@ struct RunRecord {
   std::string numeric_class;  // durable: fixed by the first plan
   int stages_requested = 0;   // durable: overrides spec.stages when resumed with --stages
   int64_t start_step = 0;     // durable: the epoch starts after this step
-  std::optional<checkpoint::Manifest> checkpoint;  // durable: the newest committed
+  // Durable: to resume from; the newest committed, unless the run went back to an older one.
+  std::optional<checkpoint::Manifest> checkpoint;
+  std::vector<OtherCheckpoint> other_checkpoints;  // durable: ascending by step, one a step
   bool stop_requested = false;     // durable: the user asked; a drain re-plans instead
   std::string checkpoint_problem;  // durable: why the newest checkpoint was not made; empty: none
   std::vector<StageProgress> progress;

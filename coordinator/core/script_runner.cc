@@ -146,15 +146,22 @@ Event Ended(const Command& c) {
 }
 
 Event Failed(const Command& c) {
-  return StageFailed{c.session(),     c.run(),
-                     c.epoch(),       static_cast<int>(c.Whole("stage")),
-                     c.Whole("step"), absl::UnavailableError(c.Text("why"))};
+  return StageFailed{c.session(),      c.run(),
+                     c.epoch(),        static_cast<int>(c.Whole("stage")),
+                     c.Whole("step"),  absl::UnavailableError(c.Text("why")),
+                     c.Text("damaged")};
 }
 
 Event ShardLost(const Command& c) {
   return ShardFailed{c.session(),     c.run(),
                      c.epoch(),       static_cast<int>(c.Whole("stage")),
                      c.Whole("step"), absl::ResourceExhaustedError(c.Text("why"))};
+}
+
+Event Resume(const Command& c) {
+  ResumeRun event{c.request(), c.run(), static_cast<int>(c.Whole("stages")), std::nullopt};
+  if (c.values.contains("step")) event.step = c.Whole("step");
+  return event;
 }
 
 Event Committed(const Command& c) {
@@ -189,10 +196,7 @@ std::optional<Event> MakeEvent(const Command& c) {
            [](const Command& c) {
              return StopRun{c.request(), c.run()};
            }},
-          {"resume",
-           [](const Command& c) {
-             return ResumeRun{c.request(), c.run(), static_cast<int>(c.Whole("stages"))};
-           }},
+          {"resume", Resume},
           {"drain",
            [](const Command& c) {
              return DrainNode{c.request(), c.word};
@@ -227,6 +231,7 @@ RunRecord Durable(const RunRecord& record) {
   durable.stages_requested = record.stages_requested;
   durable.start_step = record.start_step;
   durable.checkpoint = record.checkpoint;
+  durable.other_checkpoints = record.other_checkpoints;
   durable.stop_requested = record.stop_requested;
   durable.checkpoint_problem = record.checkpoint_problem;
   return durable;
@@ -302,6 +307,11 @@ std::vector<std::string> ScriptRunner::Show() const {
                      " epoch ", ToString(run.epoch), " from step ", run.start_step, " checkpoint ",
                      run.checkpoint.has_value() ? absl::StrCat(run.checkpoint->step) : "none", ": ",
                      run.reason));
+    for (const OtherCheckpoint& other : run.other_checkpoints) {
+      lines.push_back(
+          absl::StrCat("  step ", other.manifest.step, " epoch ", ToString(other.manifest.epoch),
+                       other.damage.empty() ? "" : absl::StrCat(" is damaged: ", other.damage)));
+    }
   }
   return lines;
 }

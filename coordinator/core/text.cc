@@ -53,6 +53,9 @@ struct TextMaker {
     return absl::StrCat("commit", InRun(a.manifest.run, a.manifest.epoch), " step ",
                         a.manifest.step, " shards ", a.manifest.shards.size());
   }
+  std::string operator()(const PruneCheckpoints& a) const {
+    return absl::StrCat("prune run ", a.run, " before step ", a.before_step);
+  }
   std::string operator()(const RecordStep& a) const {
     return absl::StrCat("record", InRun(a.report.run, a.report.epoch), " stage ", a.report.stage,
                         " step ", a.report.step);

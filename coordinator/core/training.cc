@@ -69,7 +69,11 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   run.pending_shards.clear();
   run.commits.clear();
   run.progress.assign(plan.stages.size(), StageProgress{.attached = true, .step = run.start_step});
-  ChangeRun(turn, run, RunState::kRunning, RunPhase::kPreparing, Describe(run));
+  std::string reason = Describe(run);
+  if (const std::string note = DamageNote(run); !note.empty()) {
+    absl::StrAppend(&reason, "; ", note, ": resumed from ", ResumePoint(run));
+  }
+  ChangeRun(turn, run, RunState::kRunning, RunPhase::kPreparing, std::move(reason));
   run.phase_deadline = turn.now + turn.state.options.prepare_max;
   for (int stage = 0; stage < StageCount(run); ++stage) SendAssignment(turn, run, stage);
   if (!run.waiter.has_value()) return;

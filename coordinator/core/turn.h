@@ -55,7 +55,7 @@ bool HasDrainingNode(const State& state, const RunRecord& run);
 int64_t CompletedStep(const RunRecord& run);
 // "node n2 (stage 1)".
 std::string NameStage(const RunRecord& run, int stage);
-// "; resume with: longhaul run resume first".
+// "; resume with: longhaul run resume first", or what else helps.
 std::string ResumeHint(const RunRecord& run);
 
 // Nodes that a run may use now; with `busy_too` also those that hold a stage of another run.
@@ -109,6 +109,24 @@ void AdoptIfComplete(Turn& turn, RunRecord& run);
 void OnShardStored(Turn& turn, const ShardStored& event);
 void OnShardFailed(Turn& turn, const ShardFailed& event);
 void OnManifestCommitted(Turn& turn, const ManifestCommitted& event);
+
+// --- history.cc ---
+// The newest checkpoint from now on; the one before becomes another.
+void AddCheckpoint(RunRecord& run, checkpoint::Manifest manifest);
+// Forgets and removes those that are too old to be kept.
+void PruneHistory(Turn& turn, RunRecord& run);
+// Goes back (or forth) to the checkpoint of a step; 0: to the initial weights. NotFound lists the
+// steps that there are.
+absl::Status ChooseCheckpoint(RunRecord& run, int64_t step);
+// Its checkpoints that are not older than the one to resume from are known to be damaged: which,
+// and what is done about it; empty: none.
+std::string DamageNote(const RunRecord& run);
+// "step 10" or "the beginning".
+std::string ResumePoint(const RunRecord& run);
+bool AllCheckpointsDamaged(const RunRecord& run);
+// Whether the stage failed for a damaged shard of its checkpoint: the run then goes back to an
+// older one, or is interrupted for want of any.
+bool FallBack(Turn& turn, const Place& place, const StageFailed& event);
 
 // --- ending.cc ---
 // Tells the first stage to stop after its step.

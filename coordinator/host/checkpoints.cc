@@ -16,8 +16,8 @@ constexpr absl::Duration kUploadKept = absl::Hours(24);
 
 }  // namespace
 
-StoredCheckpoints::StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, int kept, Log log)
-    : store_(store), clock_(clock), kept_(kept), log_(std::move(log)) {
+StoredCheckpoints::StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, Log log)
+    : store_(store), clock_(clock), log_(std::move(log)) {
   const absl::Status listed = ProtectEarlierUploads();
   if (!listed.ok()) {
     log_(true, absl::StrCat("no old checkpoint is removed for now: ", listed.message()));
@@ -45,15 +45,12 @@ absl::Status StoredCheckpoints::Commit(const checkpoint::Manifest& manifest,
                                        const run::RunSpec& spec) {
   LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(spec.model));
   LH_RETURN_IF_ERROR(store_.Commit(manifest, graph));
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const checkpoint::Shard& shard : manifest.shards) uploads_.erase(shard.sha256);
-  }
-  Prune(manifest.run);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const checkpoint::Shard& shard : manifest.shards) uploads_.erase(shard.sha256);
   return absl::OkStatus();
 }
 
-void StoredCheckpoints::Prune(const std::string& run) {
+void StoredCheckpoints::Prune(const std::string& run, int64_t before_step) {
   const std::unique_lock<std::shared_mutex> no_uploads(pruning_);
   std::vector<std::string> on_their_way;
   absl::Status pruned = ProtectEarlierUploads();
@@ -69,7 +66,7 @@ void StoredCheckpoints::Prune(const std::string& run) {
       }
     }
   }
-  if (pruned.ok()) pruned = store_.Prune(run, kept_, on_their_way);
+  if (pruned.ok()) pruned = store_.Prune(run, before_step, on_their_way);
   if (!pruned.ok()) {
     log_(true,
          absl::StrCat("old checkpoints of run ", run, " were not removed: ", pruned.message()));

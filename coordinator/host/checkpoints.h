@@ -3,6 +3,7 @@
 #ifndef LONGHAUL_COORDINATOR_HOST_CHECKPOINTS_H_
 #define LONGHAUL_COORDINATOR_HOST_CHECKPOINTS_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -28,9 +29,12 @@ class Checkpoints {
   // Errors as ShardStore::PutShard.
   virtual absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) = 0;
 
-  // Commits a manifest of a run of `spec`, then removes the run's older ones beyond the number
-  // kept. OK once the manifest is durable: trouble with removing goes to the log.
+  // Commits a manifest of a run of `spec`. OK once it is durable.
   virtual absl::Status Commit(const checkpoint::Manifest& manifest, const run::RunSpec& spec) = 0;
+
+  // Removes the run's manifests of steps before `before_step`, then shards that nothing needs any
+  // more. Trouble goes to the log.
+  virtual void Prune(const std::string& run, int64_t before_step) = 0;
 };
 
 // In a ShardStore, which must outlive this. Shards that are in it without a manifest when this is
@@ -38,19 +42,18 @@ class Checkpoints {
 class StoredCheckpoints : public Checkpoints {
  public:
   using Log = std::function<void(bool warning, const std::string& text)>;
-  StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, int kept, Log log);
+  StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, Log log);
 
   absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) override;
   absl::Status Commit(const checkpoint::Manifest& manifest, const run::RunSpec& spec) override;
+  void Prune(const std::string& run, int64_t before_step) override;
 
  private:
-  void Prune(const std::string& run);
   // Protects the shards that came before this was made; until it succeeds nothing is pruned.
   absl::Status ProtectEarlierUploads();
 
   checkpoint::ShardStore& store_;
   Clock& clock_;
-  const int kept_;
   const Log log_;
   // Uploads hold it shared, pruning alone: a shard found in place is not removed under an upload.
   std::shared_mutex pruning_;

@@ -35,21 +35,25 @@ class CheckpointsTest : public testing::Test {
     return store_.HasShard(manifest.shards[0].sha256);
   }
   absl::Status Commit(const checkpoint::Manifest& manifest) {
-    return checkpoints_.Commit(manifest, SmallRun());
+    const absl::Status committed = checkpoints_.Commit(manifest, SmallRun());
+    checkpoints_.Prune("first", 0);
+    return committed;
   }
 
   TestFolder folder_;
   FakeClock clock_;
   checkpoint::ShardStore store_{folder_ / "checkpoints"};
-  StoredCheckpoints checkpoints_{store_, clock_, 2, [](bool, const std::string&) {}};
+  StoredCheckpoints checkpoints_{store_, clock_, [](bool, const std::string&) {}};
 };
 
-TEST_F(CheckpointsTest, KeepsTheNewestOnes) {
+TEST_F(CheckpointsTest, RemovesThoseBeforeAStepWithTheirShards) {
   std::vector<checkpoint::Manifest> manifests;
   for (int64_t step = 1; step <= 4; ++step) {
     manifests.push_back(Upload(step));
     ASSERT_TRUE(Commit(manifests.back()).ok());
+    EXPECT_TRUE(Has(manifests[0]));
   }
+  checkpoints_.Prune("first", 3);
   EXPECT_FALSE(Has(manifests[0]));
   EXPECT_FALSE(Has(manifests[1]));
   EXPECT_TRUE(Has(manifests[2]));
@@ -75,19 +79,21 @@ TEST_F(CheckpointsTest, AnUploadThatNobodyWantedIsRemovedAfterADay) {
 TEST_F(CheckpointsTest, AnUploadOutlivesARestartOfTheCoordinator) {
   const checkpoint::Manifest next = Upload(2);
   ASSERT_TRUE(Commit(Upload(1)).ok());
-  StoredCheckpoints restarted{store_, clock_, 2, [](bool, const std::string&) {}};
+  StoredCheckpoints restarted{store_, clock_, [](bool, const std::string&) {}};
   checkpoint::Manifest other = Upload(3);
   other.run = "second";
   ASSERT_TRUE(restarted.Commit(other, SmallRun("second")).ok());
+  restarted.Prune("second", 0);
   EXPECT_TRUE(Has(next));
   EXPECT_TRUE(restarted.Commit(next, SmallRun()).ok());
 }
 
 TEST_F(CheckpointsTest, AStrayUploadOfAnEarlierProcessIsRemovedAfterADay) {
   const checkpoint::Manifest stray = Upload(9);
-  StoredCheckpoints restarted{store_, clock_, 2, [](bool, const std::string&) {}};
+  StoredCheckpoints restarted{store_, clock_, [](bool, const std::string&) {}};
   clock_.Advance(absl::Hours(25));
   ASSERT_TRUE(restarted.Commit(Upload(1), SmallRun()).ok());
+  restarted.Prune("first", 0);
   EXPECT_FALSE(Has(stray));
 }
 

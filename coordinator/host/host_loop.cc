@@ -65,6 +65,7 @@ struct HostLoop::Perform {
     host.FlushReports();
     host.committing_->Submit(CommitWork{a.manifest, host.state_.runs.at(a.manifest.run).spec});
   }
+  void operator()(const PruneCheckpoints& a) const { host.committing_->Submit(a); }
   void operator()(const Reply& a) const {
     if (a.status.ok()) {
       host.requests_.Resolve(a.request, a.text);

@@ -128,6 +128,7 @@ class FakeCheckpoints : public Checkpoints {
     manifests_.push_back(manifest);
     return absl::OkStatus();
   }
+  void Prune(const std::string&, int64_t) override {}
   void SetFailure(const absl::Status& failure) {
     const std::lock_guard<std::mutex> lock(mutex_);
     failure_ = OwnCopy(failure);

@@ -92,7 +92,7 @@ absl::StatusOr<std::string> Nested(const Json& json, const char* key) {
   return Dump(*nested);
 }
 
-// Members that may be absent: the plan and the checkpoint.
+// Members that may be absent: the plan and the checkpoints.
 absl::Status ReadOptional(const Json& json, RunRecord& record) {
   if (json.contains("plan")) {
     LH_ASSIGN_OR_RETURN(const std::string text, Nested(json, "plan"));
@@ -101,6 +101,14 @@ absl::Status ReadOptional(const Json& json, RunRecord& record) {
   if (json.contains("checkpoint")) {
     LH_ASSIGN_OR_RETURN(const std::string text, Nested(json, "checkpoint"));
     LH_ASSIGN_OR_RETURN(record.checkpoint, checkpoint::ManifestFromJson(text));
+  }
+  if (!json.contains("other_checkpoints")) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const Json* others, JsonArray(json, "other_checkpoints"));
+  for (const Json& entry : *others) {
+    OtherCheckpoint& other = record.other_checkpoints.emplace_back();
+    LH_ASSIGN_OR_RETURN(const std::string text, Nested(entry, "manifest"));
+    LH_ASSIGN_OR_RETURN(other.manifest, checkpoint::ManifestFromJson(text));
+    LH_ASSIGN_OR_RETURN(other.damage, JsonText(entry, "damage"));
   }
   return absl::OkStatus();
 }
@@ -134,6 +142,10 @@ std::string RunToJson(const RunRecord& record) {
   if (record.plan.has_value()) json["plan"] = Embed(PlanToJson(*record.plan));
   if (record.checkpoint.has_value()) {
     json["checkpoint"] = Embed(checkpoint::ToJson(*record.checkpoint));
+  }
+  for (const OtherCheckpoint& other : record.other_checkpoints) {
+    json["other_checkpoints"].push_back(
+        {{"manifest", Embed(checkpoint::ToJson(other.manifest))}, {"damage", other.damage}});
   }
   return Dump(json);
 }

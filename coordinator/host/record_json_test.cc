@@ -38,6 +38,10 @@ RunRecord UnusualRun() {
   manifest.numeric_class = "class-a";
   manifest.shards = {{std::string(64, 'c'), 12, {"wte", "wpe"}}};
   run.checkpoint = manifest;
+  manifest.step = 1;
+  run.other_checkpoints.push_back({manifest, ""});
+  manifest.step = 3;
+  run.other_checkpoints.push_back({manifest, "stage 1's shard"});
   return run;
 }
 
@@ -59,6 +63,7 @@ TEST(RecordJson, RunsKeepEveryDurableValue) {
   EXPECT_EQ(back->stop_requested, run.stop_requested);
   EXPECT_EQ(back->checkpoint_problem, run.checkpoint_problem);
   EXPECT_EQ(back->checkpoint, run.checkpoint);
+  EXPECT_EQ(back->other_checkpoints, run.other_checkpoints);
 }
 
 TEST(RecordJson, ARunWithoutPlanAndCheckpoint) {

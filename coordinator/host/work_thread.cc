@@ -10,14 +10,17 @@ namespace {
 // means that something is broken.
 constexpr size_t kWorkMax = 4096;
 
-Event AnswerTooMuch(const Work& work) {
+std::optional<Event> AnswerTooMuch(const Work& work) {
   const absl::Status error =
       absl::FailedPreconditionError("the coordinator has too much work waiting; try again");
   if (const auto* plan = std::get_if<RequestPlan>(&work)) {
     return PlanMade{plan->run, plan->epoch, error};
   }
-  const checkpoint::Manifest& manifest = std::get<CommitWork>(work).manifest;
-  return ManifestCommitted{manifest.run, manifest.epoch, manifest.step, error};
+  if (const auto* commit = std::get_if<CommitWork>(&work)) {
+    const checkpoint::Manifest& manifest = commit->manifest;
+    return ManifestCommitted{manifest.run, manifest.epoch, manifest.step, error};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -34,23 +37,29 @@ WorkThread::~WorkThread() {
 }
 
 void WorkThread::Submit(Work work) {
-  if (!queue_.TryPush(std::move(work))) dependencies_.answer(AnswerTooMuch(work));
+  if (queue_.TryPush(std::move(work))) return;
+  if (std::optional<Event> answer = AnswerTooMuch(work)) dependencies_.answer(*std::move(answer));
 }
 
 void WorkThread::Loop() {
   while (std::optional<Work> work = queue_.Pop(absl::InfiniteFuture())) {
     if (ending_) return;
-    dependencies_.answer(std::visit([this](const auto& piece) { return Do(piece); }, *work));
+    std::visit([this](const auto& piece) { Do(piece); }, *work);
   }
 }
 
-Event WorkThread::Do(const RequestPlan& work) {
-  return PlanMade{work.run, work.epoch, dependencies_.planner(work.request)};
+void WorkThread::Do(const RequestPlan& work) {
+  dependencies_.answer(PlanMade{work.run, work.epoch, dependencies_.planner(work.request)});
 }
 
-Event WorkThread::Do(const CommitWork& work) {
-  return ManifestCommitted{work.manifest.run, work.manifest.epoch, work.manifest.step,
-                           dependencies_.checkpoints->Commit(work.manifest, work.spec)};
+void WorkThread::Do(const CommitWork& work) {
+  dependencies_.answer(
+      ManifestCommitted{work.manifest.run, work.manifest.epoch, work.manifest.step,
+                        dependencies_.checkpoints->Commit(work.manifest, work.spec)});
+}
+
+void WorkThread::Do(const PruneCheckpoints& work) {
+  dependencies_.checkpoints->Prune(work.run, work.before_step);
 }
 
 }  // namespace longhaul::coordinator

@@ -21,10 +21,10 @@ struct CommitWork {
   checkpoint::Manifest manifest;
   run::RunSpec spec;
 };
-using Work = std::variant<RequestPlan, CommitWork>;
+using Work = std::variant<RequestPlan, CommitWork, PruneCheckpoints>;
 
-// Submit is for one thread at a time. Every piece of work that was accepted is answered by one
-// event, unless the object ends before.
+// Submit is for one thread at a time. Every plan and commit is answered by one event, unless the
+// object ends before.
 class WorkThread {
  public:
   struct Dependencies {
@@ -37,13 +37,15 @@ class WorkThread {
   // Finishes the piece at work and drops the rest.
   ~WorkThread();
 
-  // Too much waiting work: answered with an error at once.
+  // Too much waiting work: answered with an error at once. What was not pruned is so after the next
+  // commit.
   void Submit(Work work);
 
  private:
   void Loop();
-  Event Do(const RequestPlan& work);
-  Event Do(const CommitWork& work);
+  void Do(const RequestPlan& work);
+  void Do(const CommitWork& work);
+  void Do(const PruneCheckpoints& work);
 
   const Dependencies dependencies_;
   BoundedQueue<Work> queue_;

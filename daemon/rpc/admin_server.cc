@@ -81,6 +81,13 @@ grpc::Status AdminServer::ResumeRun(grpc::ServerContext* context,
   coordinator::ResumeRun event;
   event.run = request->run();
   event.stages = static_cast<int>(request->stages());
+  if (request->has_step()) {
+    if (request->step() > kStepsMax) {
+      return ToGrpc(
+          absl::InvalidArgumentError(absl::StrCat("no run has ", request->step(), " steps")));
+    }
+    event.step = static_cast<int64_t>(request->step());
+  }
   return Answer(Ask(event), response);
 }
 
@@ -215,12 +222,15 @@ grpc::Status AdminServer::ListCheckpoints(grpc::ServerContext* context,
                                           v1::ListCheckpointsResponse* response) {
   const absl::Status valid = Check(*context, "run name", request->run());
   if (!valid.ok()) return ToGrpc(valid);
-  if (!parts_.host.Snapshot().runs.contains(request->run())) return ToGrpc(NoRun(request->run()));
+  const coordinator::State state = parts_.host.Snapshot();
+  const auto run = state.runs.find(request->run());
+  if (run == state.runs.end()) return ToGrpc(NoRun(request->run()));
   std::vector<std::string> damaged;
   const auto manifests = parts_.shards.Manifests(request->run(), &damaged);
   if (!manifests.ok()) return ToGrpc(manifests.status());
   for (const checkpoint::Manifest& manifest : *manifests) {
     response->add_manifest_json(checkpoint::ToJson(manifest));
+    response->add_notes(WireText(CheckpointNote(run->second, manifest), kTextBytesMax));
   }
   for (const std::string& text : damaged) response->add_damaged(WireText(text, kTextBytesMax));
   return grpc::Status::OK;

@@ -85,7 +85,8 @@ class FakeHost : public coordinator::CoordinatorHost {
       return absl::StrCat("stopping ", stop->run);
     }
     if (const auto* resume = std::get_if<coordinator::ResumeRun>(&event)) {
-      return absl::StrCat("resuming ", resume->run, " with ", resume->stages);
+      return absl::StrCat("resuming ", resume->run, " with ", resume->stages, " from ",
+                          resume->step.value_or(-1));
     }
     return absl::FailedPreconditionError(
         absl::StrCat("cannot drain ", std::get<coordinator::DrainNode>(event).node));
@@ -316,7 +317,10 @@ TEST_F(AdminTest, RequestsAreAnsweredByTheHost) {
   resume.set_stages(3);
   v1::ResumeRunResponse resumed;
   EXPECT_TRUE(stub_->ResumeRun(Context().get(), resume, &resumed).ok());
-  EXPECT_EQ(resumed.text(), "resuming first with 3");
+  EXPECT_EQ(resumed.text(), "resuming first with 3 from -1");
+  resume.set_step(0);
+  EXPECT_TRUE(stub_->ResumeRun(Context().get(), resume, &resumed).ok());
+  EXPECT_EQ(resumed.text(), "resuming first with 3 from 0");
   v1::DrainNodeRequest drain;
   drain.set_node("b1");
   v1::DrainNodeResponse drained;

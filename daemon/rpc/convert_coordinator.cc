@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "daemon/rpc/protocol.h"
 #include "daemon/rpc/status.h"
@@ -87,6 +88,12 @@ absl::StatusOr<coordinator::Event> ReadFailure(absl::string_view name, const Wir
   auto event = StageMessage<Message>(wire, session, check);
   event.status =
       absl::Status(ErrorCodeFromWire(wire.code()), check.Text("message", wire.message()));
+  if constexpr (requires { event.damaged_shard; }) {
+    event.damaged_shard = wire.damaged_shard();
+    if (!event.damaged_shard.empty() && !IsSha256Hex(event.damaged_shard)) {
+      check.Also(absl::InvalidArgumentError("damaged_shard: not 64 hexadecimal digits"));
+    }
+  }
   LH_RETURN_IF_ERROR(check.status());
   return event;
 }

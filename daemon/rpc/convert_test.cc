@@ -116,6 +116,10 @@ TEST(WorkerToCoordinator, ShardsEndsAndFailures) {
   const auto failed = Arrives<coordinator::StageFailed>(
       worker::Failed{"first", kEpoch, 3, 8, absl::DeadlineExceededError("no frame from b2\xFF")});
   EXPECT_EQ(failed.status, absl::DeadlineExceededError("no frame from b2?"));
+  EXPECT_EQ(failed.damaged_shard, "");
+  const auto damaged = Arrives<coordinator::StageFailed>(
+      worker::Failed{"first", kEpoch, 3, 8, absl::DataLossError("bad"), shard.sha256});
+  EXPECT_EQ(damaged.damaged_shard, shard.sha256);
 }
 
 TEST(CoordinatorToWorker, Directives) {

@@ -79,6 +79,7 @@ struct Writer {
   void operator()(const worker::Ended& message) { SetStagePlace(message, wire.mutable_ended()); }
   void operator()(const worker::Failed& message) {
     SetStatus(message.status, SetStagePlace(message, wire.mutable_failed()));
+    wire.mutable_failed()->set_damaged_shard(message.damaged_shard);
   }
 
   template <typename Wire>

@@ -29,6 +29,7 @@ class FakeCheckpoints : public coordinator::Checkpoints {
     if (!failure.ok()) return failure;
     return store_.PutShard(sha256, bytes);
   }
+  void Prune(const std::string&, int64_t) override {}
   absl::Status Commit(const checkpoint::Manifest&, const run::RunSpec&) override {
     return absl::OkStatus();
   }

@@ -104,6 +104,16 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord&
   return summary;
 }
 
+std::string CheckpointNote(const RunRecord& run, const checkpoint::Manifest& manifest) {
+  for (const coordinator::OtherCheckpoint& other : run.other_checkpoints) {
+    if (other.manifest == manifest && !other.damage.empty()) {
+      return absl::StrCat("damaged: ", other.damage);
+    }
+  }
+  if (run.checkpoint.has_value() && manifest.step <= run.checkpoint->step) return "";
+  return "left behind: the run went back to an earlier step";
+}
+
 v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::Time now) {
   const coordinator::NodeProfile& profile = node.facts.profile;
   v1::NodeSummary summary;

@@ -21,6 +21,10 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const coordinator::State& state,
                                             const coordinator::RunRecord& run,
                                             coordinator::CoordinatorHost& host, bool whole);
 
+// What a person should know of a stored checkpoint of the run: that it is damaged, or was left
+// behind when the run went back; empty: nothing.
+std::string CheckpointNote(const coordinator::RunRecord& run, const checkpoint::Manifest& manifest);
+
 v1::NodeSummary SummariseNode(const coordinator::State& state, const coordinator::NodeRecord& node,
                               absl::Time now);
 

@@ -3,6 +3,7 @@
 signalled daemons. Each case is one function; without arguments all run.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -186,6 +187,17 @@ def signalled_worker():
         check_steps(cluster.json_lines("run", "watch", "t"), 400)
 
 
+def damage(cluster, folder, kept=()):
+    """Flips a bit of every shard under `folder` that is not in `kept`."""
+    for shard in (cluster.folder / folder).rglob("shards/*"):
+        if shard.name in kept:
+            continue
+        content = bytearray(shard.read_bytes())
+        content[len(content) // 2] ^= 1
+        shard.chmod(0o600)
+        shard.write_bytes(content)
+
+
 def corrupt_shards():
     """A damaged shard on a node is fetched again; damaged everywhere, the run says which."""
     with Cluster() as cluster:
@@ -193,30 +205,53 @@ def corrupt_shards():
         cluster.start_run("c", steps=400, stages=2, every=5)
         wait_for("a checkpoint", lambda: cluster.show("c")["checkpoint_step"] >= 5)
         cluster.ok("run", "stop", "c", "--wait")
-
-        def damage(folder):
-            for shard in (cluster.folder / folder).rglob("shards/*"):
-                content = bytearray(shard.read_bytes())
-                content[len(content) // 2] ^= 1
-                shard.chmod(0o600)
-                shard.write_bytes(content)
-
-        damage("w1")
-        damage("w2")
+        damage(cluster, "w1")
+        damage(cluster, "w2")
         cluster.ok("run", "resume", "c")
         cluster.wait_step("c", cluster.show("c")["checkpoint_step"] + 2)
         cluster.ok("run", "stop", "c", "--wait")
-        damage("w1")
-        damage("w2")
-        damage("coordinator")
+        for folder in ("w1", "w2", "coordinator"):
+            damage(cluster, folder)
         done = cluster.command("run", "resume", "c", "--wait")
         if done.returncode == 0:
             raise Failure("a run resumed from damaged shards")
-        expect_reason(cluster.show("c"), "shard")
+        expect_reason(cluster.show("c"), "shard", "no other is left", "--step")
         print(f"  {cluster.show('c')['reason']}", flush=True)
         done = cluster.command("checkpoint", "export", "c", "--to", "never")
         if done.returncode == 0 or (cluster.folder / "never" / "model.safetensors").exists():
             raise Failure("a damaged checkpoint was exported")
+
+
+def older_checkpoint():
+    """The newest checkpoint is damaged everywhere: the run goes back to the one before by itself,
+    says so, and gets to the same bits."""
+    options = dict(steps=400, stages=2, every=10)
+    with Cluster() as cluster:
+        cluster.start(2)
+        cluster.train("calm", **options)
+        cluster.start_run("back", **options)
+        wait_for("two checkpoints", lambda: cluster.show("back")["checkpoint_step"] >= 20)
+        cluster.ok("run", "stop", "back", "--wait")
+        listed = cluster.json_lines("checkpoint", "ls", "back")
+        newest, older = listed[-1]["step"], listed[-2]["step"]
+        manifests = cluster.folder / "coordinator" / "checkpoints" / "manifests" / "back"
+        shards = [s["sha256"] for m in manifests.glob("*.json") if m.stem != str(newest)
+                  for s in json.loads(m.read_text())["shards"]]
+        for folder in ("w1", "w2", "coordinator"):
+            damage(cluster, folder, kept=shards)
+        cluster.ok("run", "resume", "back")
+        told = f"step {newest} is damaged"
+        shown = wait_for("the run says so",
+                         lambda: told in cluster.show("back")["reason"] and cluster.show("back"))
+        print(f"  {shown['reason']}", flush=True)
+        expect_reason(shown, "shard", f"resumed from step {older}")
+        cluster.wait_state("back", "done")
+        check_steps(cluster.json_lines("run", "watch", "back"), options["steps"])
+        if cluster.digest("calm") != cluster.digest("back"):
+            raise Failure("the weights differ after the run went back")
+        done = cluster.command("run", "resume", "back", "--step", "7")
+        if done.returncode == 0:
+            raise Failure("a run that is done was resumed")
 
 
 class SmallDisk:
@@ -270,7 +305,8 @@ def full_disk():
 
 
 CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordinator,
-         terminated_coordinator, drained_node, signalled_worker, corrupt_shards, full_disk]
+         terminated_coordinator, drained_node, signalled_worker, corrupt_shards,
+         older_checkpoint, full_disk]
 
 
 def main():

@@ -99,7 +99,8 @@ coordinator::Event Convert(uint64_t session, const worker::Ended& m) {
   return coordinator::StageEnded{session, m.run, m.epoch, m.stage, m.step};
 }
 coordinator::Event Convert(uint64_t session, const worker::Failed& m) {
-  return coordinator::StageFailed{session, m.run, m.epoch, m.stage, m.step, m.status};
+  return coordinator::StageFailed{session, m.run,    m.epoch,        m.stage,
+                                  m.step,  m.status, m.damaged_shard};
 }
 
 }  // namespace

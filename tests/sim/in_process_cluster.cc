@@ -202,7 +202,7 @@ InProcessCluster::InProcessCluster(std::string folder)
     : folder_(std::move(folder)),
       datasets_(absl::StrCat(folder_, "/data")),
       shards_(absl::StrCat(folder_, "/checkpoints")),
-      checkpoints_(shards_, clock_, 3, [](bool, const std::string&) {}),
+      checkpoints_(shards_, clock_, [](bool, const std::string&) {}),
       sink_(std::make_unique<Sink>()) {
   std::filesystem::remove_all(folder_);
   LH_CHECK(MakeDirectories(folder_).ok());
@@ -300,9 +300,9 @@ void InProcessCluster::StopRun(const std::string& run) {
   ASSERT_TRUE(answer.ok()) << answer.status();
 }
 
-void InProcessCluster::ResumeRun(const std::string& run, int stages) {
+void InProcessCluster::ResumeRun(const std::string& run, int stages, std::optional<int64_t> step) {
   const auto answer =
-      host().Request(coordinator::ResumeRun{0, run, stages}, absl::InfiniteFuture());
+      host().Request(coordinator::ResumeRun{0, run, stages, step}, absl::InfiniteFuture());
   ASSERT_TRUE(answer.ok()) << answer.status();
 }
 

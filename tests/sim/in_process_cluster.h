@@ -43,9 +43,11 @@ class InProcessCluster {
   void BreakLinks(const std::string& name);
 
   // Person's requests; failures fail the test.
+  const std::string& folder() const { return folder_; }
+
   void StartRun(const run::RunSpec& spec);
   void StopRun(const std::string& run);
-  void ResumeRun(const std::string& run, int stages);
+  void ResumeRun(const std::string& run, int stages, std::optional<int64_t> step = std::nullopt);
   void DrainNode(const std::string& node);
 
   // Lets time pass until the condition holds; fails the test if it does not within five simulated

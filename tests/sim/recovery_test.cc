@@ -1,7 +1,9 @@
 // The whole system in one process: every way of getting to the last step gives the same bits, and
 // what a person is shown has every step once.
+#include <filesystem>
 #include <string>
 
+#include "base/file.h"
 #include "gtest/gtest.h"
 #include "tests/sim/in_process_cluster.h"
 
@@ -32,6 +34,18 @@ class RecoveryTest : public testing::Test {
     cluster_.StartRun(spec);
     cluster_.WaitForState("reference", RunState::kDone);
     return cluster_.State("reference");
+  }
+
+  // Flips a bit of each of its shards, at the coordinator and on every node.
+  void Damage(const checkpoint::Manifest& manifest) {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(cluster_.folder())) {
+      for (const checkpoint::Shard& shard : manifest.shards) {
+        if (file.path().filename() != shard.sha256) continue;
+        std::string bytes = ReadFile(file.path(), shard.bytes).value();
+        bytes[bytes.size() / 2] ^= 1;
+        ASSERT_TRUE(WriteFileAtomically(file.path(), bytes).ok());
+      }
+    }
   }
 
   void ExpectEveryStepOnce(const std::string& run) {
@@ -97,6 +111,38 @@ TEST_F(RecoveryTest, WorkerDiesAndTheRunResumesFromItsCheckpoint) {
   cluster_.WaitForState("killed", RunState::kDone);
   EXPECT_EQ(cluster_.State("killed"), reference);
   ExpectEveryStepOnce("killed");
+}
+
+TEST_F(RecoveryTest, GoesBackToAnOlderCheckpoint) {
+  const ModelState reference = Reference(2, kStepsOfLongRun);
+  run::RunSpec spec = cluster_.Spec("back");
+  spec.stages = 2;
+  spec.train.steps = kStepsOfLongRun;
+  spec.checkpoint_every = 10;
+  cluster_.StartRun(spec);
+  cluster_.WaitFor("two checkpoints",
+                   [&] { return !cluster_.Run("back").other_checkpoints.empty(); });
+  cluster_.StopRun("back");
+  cluster_.WaitForState("back", RunState::kStopped);
+  const coordinator::RunRecord stopped = cluster_.Run("back");
+  const int64_t newest = stopped.checkpoint->step;
+  const int64_t older = stopped.other_checkpoints.back().manifest.step;
+  // By itself, because the newest is damaged.
+  Damage(*stopped.checkpoint);
+  cluster_.ResumeRun("back", 2);
+  cluster_.WaitFor("a resume from the older one",
+                   [&] { return cluster_.Run("back").start_step == older; });
+  EXPECT_NE(cluster_.Run("back").reason.find("step " + std::to_string(newest) + " is damaged"),
+            std::string::npos)
+      << cluster_.Run("back").reason;
+  cluster_.WaitForStep("back", newest + 1);
+  cluster_.StopRun("back");
+  cluster_.WaitForState("back", RunState::kStopped);
+  // Because a person says so, on another number of stages.
+  cluster_.ResumeRun("back", 3, older);
+  cluster_.WaitForState("back", RunState::kDone);
+  EXPECT_EQ(cluster_.State("back"), reference);
+  ExpectEveryStepOnce("back");
 }
 
 TEST_F(RecoveryTest, TrainingGoesOnWithoutTheCoordinator) {

@@ -29,7 +29,7 @@ absl::Status KeptShards::Put(const std::string& run, int64_t step, const std::st
   if (entries.size() > kStepsKept) entries.erase(entries.begin(), entries.end() - kStepsKept);
   LH_RETURN_IF_ERROR(Write(run, entries));
   LH_ASSIGN_OR_RETURN(const std::vector<std::string> kept, AllKept());
-  return store_.Prune(run, 1, kept);
+  return store_.Prune(run, 0, kept);
 }
 
 std::string KeptShards::PathOf(const std::string& run) const {

@@ -91,6 +91,8 @@ struct Failed {
   int stage = 0;
   int64_t step = 0;
   absl::Status status;
+  // SHA-256 of a shard of its checkpoint that nobody has intact; empty: it is not for that.
+  std::string damaged_shard = "";
 };
 using ToCoordinator =
     std::variant<Register, Heartbeat, Ready, StepReport, ShardStored, ShardFailed, Ended, Failed>;

@@ -83,9 +83,9 @@ void StageJob::Run() {
     return;
   }
   Log(LogLevel::kError, absl::StrCat("stage failed: ", status.message()));
-  outbox_.Add(
-      assignment_.run, assignment_.epoch,
-      Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(), status});
+  outbox_.Add(assignment_.run, assignment_.epoch,
+              Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(),
+                     status, damaged_shard_});
 }
 
 absl::Status StageJob::RunToEnd() {
@@ -159,7 +159,8 @@ absl::Status StageJob::Build() {
   return LoadStage(
       plan_.graph, *assignment_.checkpoint, *stage_,
       {&local_shards_, remote_.get(), dependencies_.clock->Now() + options_.transfer_max,
-       [this](const std::string& note) { Log(LogLevel::kInfo, note); }});
+       [this](const std::string& note) { Log(LogLevel::kInfo, note); }},
+      damaged_shard_);
 }
 
 absl::Status StageJob::AwaitStart() {

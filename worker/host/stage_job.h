@@ -78,6 +78,7 @@ class StageJob {
   StagePlan plan_;
   std::unique_ptr<compute::Backend> backend_;
   std::unique_ptr<compute::Stage<float>> stage_;
+  std::string damaged_shard_;  // of the checkpoint, that nobody has intact; empty: none
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

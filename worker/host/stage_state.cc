@@ -76,7 +76,8 @@ checkpoint::EncodedShard SaveStage(const model::Graph& graph, const std::vector<
 }
 
 absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& manifest,
-                       compute::Stage<float>& stage, const ShardSources& sources) {
+                       compute::Stage<float>& stage, const ShardSources& sources,
+                       std::string& damaged_shard) {
   LH_RETURN_IF_ERROR(checkpoint::ValidateCoverage(manifest, graph));
   std::vector<checkpoint::MutableParameterState> wanted;
   for (const compute::StageParameter<float>& parameter : stage.parameters()) {
@@ -91,7 +92,9 @@ absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& ma
       sources.note(absl::StrCat("this node's copy of a shard is no good, fetching another: ",
                                 local.message()));
     }
-    LH_RETURN_IF_ERROR(LoadRemote(graph, shard, sources, wanted));
+    const absl::Status remote = LoadRemote(graph, shard, sources, wanted);
+    if (absl::IsDataLoss(remote) || absl::IsNotFound(remote)) damaged_shard = shard.sha256;
+    LH_RETURN_IF_ERROR(remote);
   }
   return absl::OkStatus();
 }

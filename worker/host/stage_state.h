@@ -29,9 +29,11 @@ struct ShardSources {
 
 // Fills every parameter of the stage from the checkpoint. Shards come from this node where it has
 // them, else from the coordinator; each is checked against its hash, and a damaged local copy is
-// fetched again. DataLoss or NotFound names the shard or the parameter that nobody has.
+// fetched again. DataLoss or NotFound names the shard or the parameter that nobody has;
+// `damaged_shard` is then the shard's hash.
 absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& manifest,
-                       compute::Stage<float>& stage, const ShardSources& sources);
+                       compute::Stage<float>& stage, const ShardSources& sources,
+                       std::string& damaged_shard);
 
 }  // namespace longhaul::worker
 

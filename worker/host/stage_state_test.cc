@@ -54,7 +54,8 @@ class StageStateTest : public testing::Test {
   absl::Status Load(compute::Stage<float>& stage) {
     return LoadStage(graph_, manifest_, stage,
                      {&local_, &remote_, absl::InfiniteFuture(),
-                      [this](const std::string& note) { notes_.push_back(note); }});
+                      [this](const std::string& note) { notes_.push_back(note); }},
+                     damaged_shard_);
   }
   void ExpectLoaded(compute::Stage<float>& stage) {
     for (const auto& parameter : stage.parameters()) {
@@ -80,6 +81,7 @@ class StageStateTest : public testing::Test {
   checkpoint::Manifest manifest_;
   model::OpRange last_stage_;
   std::vector<std::string> notes_;
+  std::string damaged_shard_;
 };
 
 TEST_F(StageStateTest, AnyPartitionLoadsWhatAnotherSaved) {
@@ -137,6 +139,7 @@ TEST_F(StageStateTest, ADamagedShardFromTheCoordinatorIsNamed) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr(shards_[1].shard.sha256));
   EXPECT_THAT(std::string(status.message()), HasSubstr("coordinator"));
+  EXPECT_EQ(damaged_shard_, shards_[1].shard.sha256);
 }
 
 TEST_F(StageStateTest, AShardThatNobodyHasIsNamed) {
@@ -145,6 +148,7 @@ TEST_F(StageStateTest, AShardThatNobodyHasIsNamed) {
   const absl::Status status = Load(*stage);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr(shards_[1].shard.sha256));
+  EXPECT_EQ(damaged_shard_, shards_[1].shard.sha256);
 }
 
 TEST_F(StageStateTest, AParameterThatNoShardHasIsNamed) {
@@ -157,6 +161,7 @@ TEST_F(StageStateTest, AParameterThatNoShardHasIsNamed) {
   const absl::Status status = Load(*stage);
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("'" + missing + "'"));
+  EXPECT_EQ(damaged_shard_, "");
 }
 
 // The manifest says what is in a shard; its bytes say otherwise.

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/core/turn.h"
+
+namespace longhaul::coordinator {
+namespace {
+
+bool HasShard(const checkpoint::Manifest& manifest, const std::string& sha256) {
+  return std::any_of(manifest.shards.begin(), manifest.shards.end(),
+                     [&](const checkpoint::Shard& shard) { return shard.sha256 == sha256; });
+}
+
+void AddOther(RunRecord& run, OtherCheckpoint other) {
+  std::vector<OtherCheckpoint>& others = run.other_checkpoints;
+  const auto later = [&](const OtherCheckpoint& o) {
+    return o.manifest.step >= other.manifest.step;
+  };
+  others.insert(std::find_if(others.begin(), others.end(), later), std::move(other));
+}
+
+// The newest that is not damaged becomes the one to resume from, if possible one before a step.
+// None is left where all are damaged.
+void TakeNewest(RunRecord& run, int64_t before_step) {
+  std::vector<OtherCheckpoint>& others = run.other_checkpoints;
+  const auto take = [&](int64_t before) {
+    for (auto other = others.rbegin(); other != others.rend(); ++other) {
+      if (other->manifest.step >= before || !other->damage.empty()) continue;
+      run.checkpoint = std::move(other->manifest);
+      others.erase(std::next(other).base());
+      return true;
+    }
+    return false;
+  };
+  if (!take(before_step)) take(std::numeric_limits<int64_t>::max());
+}
+
+void MarkDamaged(RunRecord& run, const std::string& sha256, const std::string& damage) {
+  for (OtherCheckpoint& other : run.other_checkpoints) {
+    if (HasShard(other.manifest, sha256)) other.damage = damage;
+  }
+  AddOther(run, {*std::exchange(run.checkpoint, std::nullopt), damage});
+}
+
+}  // namespace
+
+void AddCheckpoint(RunRecord& run, checkpoint::Manifest manifest) {
+  std::erase_if(run.other_checkpoints,
+                [&](const OtherCheckpoint& other) { return other.manifest.step == manifest.step; });
+  if (run.checkpoint.has_value()) AddOther(run, {*std::move(run.checkpoint), ""});
+  run.checkpoint = std::move(manifest);
+}
+
+void PruneHistory(Turn& turn, RunRecord& run) {
+  int64_t before_step = 0;
+  int kept = 1;
+  std::vector<OtherCheckpoint>& others = run.other_checkpoints;
+  for (auto other = others.rbegin(); other != others.rend(); ++other) {
+    const bool counts = other->damage.empty() && other->manifest.step < run.checkpoint->step;
+    if (counts && ++kept > turn.state.options.checkpoints_kept) {
+      before_step = other->manifest.step + 1;
+      break;
+    }
+  }
+  std::erase_if(others, [&](const OtherCheckpoint& o) { return o.manifest.step < before_step; });
+  turn.Do(PruneCheckpoints{run.spec.name, before_step});
+}
+
+absl::Status ChooseCheckpoint(RunRecord& run, int64_t step) {
+  if (run.checkpoint.has_value() && run.checkpoint->step == step) return absl::OkStatus();
+  std::vector<OtherCheckpoint>& others = run.other_checkpoints;
+  const auto chosen = std::find_if(others.begin(), others.end(), [&](const OtherCheckpoint& other) {
+    return other.manifest.step == step;
+  });
+  if (step != 0 && chosen == others.end()) {
+    std::vector<int64_t> steps;
+    for (const OtherCheckpoint& other : others) steps.push_back(other.manifest.step);
+    if (run.checkpoint.has_value()) steps.push_back(run.checkpoint->step);
+    std::sort(steps.begin(), steps.end());
+    return absl::NotFoundError(absl::StrCat(
+        "run ", run.spec.name, " has no checkpoint of step ", step,
+        steps.empty() ? "; it has none" : "; it has those of steps ", absl::StrJoin(steps, ", ")));
+  }
+  std::optional<checkpoint::Manifest> manifest;
+  if (chosen != others.end()) {
+    manifest = std::move(chosen->manifest);
+    others.erase(chosen);
+  }
+  if (run.checkpoint.has_value()) AddOther(run, {*std::move(run.checkpoint), ""});
+  run.checkpoint = std::move(manifest);
+  // A commit that is still on its way must not move the run forward again.
+  run.commits.clear();
+  run.pending_shards.clear();
+  return absl::OkStatus();
+}
+
+std::string ResumePoint(const RunRecord& run) {
+  return run.checkpoint.has_value() ? absl::StrCat("step ", run.checkpoint->step)
+                                    : std::string("the beginning");
+}
+
+bool AllCheckpointsDamaged(const RunRecord& run) {
+  return !run.checkpoint.has_value() && !run.other_checkpoints.empty() &&
+         std::none_of(run.other_checkpoints.begin(), run.other_checkpoints.end(),
+                      [](const OtherCheckpoint& other) { return other.damage.empty(); });
+}
+
+std::string DamageNote(const RunRecord& run) {
+  const int64_t from = run.checkpoint.has_value() ? run.checkpoint->step : 0;
+  std::vector<std::string> damaged;
+  for (const OtherCheckpoint& other : run.other_checkpoints) {
+    if (other.damage.empty() || other.manifest.step < from) continue;
+    damaged.push_back(absl::StrCat("the checkpoint of step ", other.manifest.step, " is damaged (",
+                                   other.damage, ")"));
+  }
+  return absl::StrJoin(damaged, "; ");
+}
+
+bool FallBack(Turn& turn, const Place& place, const StageFailed& event) {
+  RunRecord& run = *place.run;
+  const bool loading = run.phase == RunPhase::kPreparing || run.phase == RunPhase::kAdopting;
+  if (event.damaged_shard.empty() || !loading || !run.checkpoint.has_value() ||
+      !HasShard(*run.checkpoint, event.damaged_shard)) {
+    return false;
+  }
+  constexpr size_t kDigitsShown = 16;
+  const int64_t step = run.checkpoint->step;
+  MarkDamaged(run, event.damaged_shard,
+              absl::StrCat("stage ", place.stage, "'s shard ",
+                           event.damaged_shard.substr(0, kDigitsShown)));
+  const std::string& node = run.plan->stages[static_cast<size_t>(place.stage)].node;
+  TakeNewest(run, step);
+  if (!run.checkpoint.has_value()) {
+    Interrupt(turn, run,
+              absl::StrCat(DamageNote(run), " and no other is left: ", NameStage(run, place.stage),
+                           ": ", event.status.message()),
+              node);
+    return true;
+  }
+  turn.Warn(absl::StrCat(NameStage(run, place.stage), " of run ", run.spec.name, ": ",
+                         event.status.message()));
+  run.planned_with.clear();
+  const std::string reason = absl::StrCat(DamageNote(run), ": resumed from ", ResumePoint(run));
+  ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting, reason);
+  for (int stage = 0; stage < StageCount(run); ++stage) {
+    if (!run.progress[static_cast<size_t>(stage)].attached) continue;
+    const uint64_t session = SessionOf(turn.state, run, stage);
+    if (session != 0) turn.Do(AbortStage{session, run.spec.name, run.epoch, reason});
+  }
+  return true;
+}
+
+}  // namespace longhaul::coordinator
