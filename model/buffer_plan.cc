@@ -3,31 +3,14 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "model/attention_blocks.h"
 #include "model/limits.h"
 #include "model/liveness.h"
+#include "model/op_kinds.h"
 
 namespace longhaul::model {
 namespace {
 
 constexpr int64_t kAbsent = BufferPlan::kAbsent;
-
-bool BackwardReadsInput(OpKind kind) {
-  switch (kind) {
-    case OpKind::kLayerNorm:
-    case OpKind::kLinear:
-    case OpKind::kGelu:
-    case OpKind::kCausalAttention:
-    case OpKind::kSoftmaxCrossEntropy:
-      return true;
-    case OpKind::kEmbedding:
-    case OpKind::kAdd:
-      return false;
-  }
-  LH_CHECK(false, "operator kind ", static_cast<int>(kind));
-}
-
-bool BackwardReadsOutput(OpKind kind) { return kind == OpKind::kCausalAttention; }
 
 // Builds a plan in two passes: walks forward and backward execution and notes when each scratch
 // tensor is needed, then packs them and replaces tensor numbers by offsets. Forward of the i-th
@@ -85,10 +68,10 @@ class Planner {
       Save(graph_.CutEdge(range_.begin));
     }
     for (int position = range_.begin; position < range_.end; ++position) {
-      if (BackwardReadsInput(op(position).kind)) {
+      if (InfoOf(op(position).kind).backward_reads_input) {
         for (int edge : op(position).inputs) Save(edge);
       }
-      if (BackwardReadsOutput(op(position).kind)) Save(op(position).output);
+      if (InfoOf(op(position).kind).backward_reads_output) Save(op(position).output);
       if (int64_t elements = StatisticsElements(graph_, op(position), micro_batch_)) {
         plan_.slot_statistics[position] = plan_.slot_elements;
         plan_.slot_elements += Padded(elements);
@@ -137,7 +120,7 @@ class Planner {
 
   void Contribute(int position, int edge) {
     const int time = BackwardTime(position);
-    const bool passes_on = op(position).kind == OpKind::kAdd;
+    const bool passes_on = InfoOf(op(position).kind).passes_gradient_on;
     GradientContribution contribution;
     contribution.source =
         passes_on ? plan_.gradient_edge[op(position).output] : NewScratch(EdgeElements(edge), time);
@@ -188,15 +171,13 @@ bool HasLoss(const Graph& graph, OpRange range) {
 }
 
 int64_t StatisticsElements(const Graph& graph, const Op& op, int64_t micro_batch) {
-  const int64_t rows = micro_batch * graph.context;
-  if (op.kind == OpKind::kLayerNorm) return 2 * rows;
-  if (op.kind == OpKind::kCausalAttention) return op.heads * rows;
-  return 0;
+  const auto statistics = InfoOf(op.kind).statistics;
+  return statistics == nullptr ? 0 : statistics(graph, op, micro_batch);
 }
 
 int64_t WorkspaceElements(const Graph& graph, const Op& op, int64_t micro_batch) {
-  if (op.kind != OpKind::kCausalAttention) return 0;
-  return AttentionWorkspaceElements(micro_batch, op.heads, graph.context);
+  const auto workspace = InfoOf(op.kind).workspace;
+  return workspace == nullptr ? 0 : workspace(graph, op, micro_batch);
 }
 
 BufferPlan PlanBuffers(const Graph& graph, OpRange range, int64_t micro_batch) {

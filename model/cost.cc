@@ -1,71 +1,13 @@
 #include "model/cost.h"
 
-#include <algorithm>
-
-#include "base/check.h"
-#include "model/attention_blocks.h"
 #include "model/buffer_plan.h"
 #include "model/limits.h"
+#include "model/op_kinds.h"
 
 namespace longhaul::model {
 namespace {
 
 constexpr double kElementBytes = 4;  // fp32
-
-// Floating-point operations for each element, counted in the formulas of compute/ops; a
-// transcendental function counts as 10.
-constexpr double kLayerNormForward = 8, kLayerNormBackward = 14;
-constexpr double kGeluForward = 18, kGeluBackward = 28;
-constexpr double kLossForward = 14, kLossBackward = 14;
-constexpr double kSoftmaxForward = 14, kSoftmaxBackward = 16;  // by score
-
-Cost LinearFlops(double rows, double in, double out) {
-  const double product = 2 * rows * in * out;
-  return {product, 2 * product, 0};
-}
-
-// Multiplied pairs of query and key, of one sequence: a block of queries meets the keys up to the
-// block's end.
-double AttendedPairs(int64_t context) {
-  double pairs = 0;
-  for (int64_t begin = 0; begin < context; begin += kAttentionBlockRows) {
-    const int64_t end = std::min(context, begin + kAttentionBlockRows);
-    pairs += static_cast<double>(end - begin) * static_cast<double>(end);
-  }
-  return pairs;
-}
-
-// Forward: Q K^T and P V. Backward: Q K^T again, and the gradients of P, V, Q and K.
-Cost AttentionFlops(const Graph& graph, const Op& op, double rows) {
-  const double width = static_cast<double>(graph.edges[op.output].width);
-  const double context = static_cast<double>(graph.context);
-  const double product = 2 * rows / context * AttendedPairs(graph.context) * width;
-  const double scores = rows * (context + 1) / 2 * static_cast<double>(op.heads);
-  return {2 * product + scores * kSoftmaxForward, 5 * product + scores * kSoftmaxBackward, 0};
-}
-
-Cost Flops(const Graph& graph, const Op& op, double rows) {
-  const int edge = op.output >= 0 ? op.output : op.inputs[0];
-  const double elements = rows * static_cast<double>(graph.edges[edge].width);
-  switch (op.kind) {
-    case OpKind::kEmbedding:
-      return {elements, 2 * elements, 0};
-    case OpKind::kLayerNorm:
-      return {elements * kLayerNormForward, elements * kLayerNormBackward, 0};
-    case OpKind::kLinear:
-      return LinearFlops(rows, static_cast<double>(graph.edges[op.inputs[0]].width),
-                         static_cast<double>(graph.edges[op.output].width));
-    case OpKind::kGelu:
-      return {elements * kGeluForward, elements * kGeluBackward, 0};
-    case OpKind::kCausalAttention:
-      return AttentionFlops(graph, op, rows);
-    case OpKind::kAdd:
-      return {elements, elements, 0};  // backward: the sum of the gradients where it forked
-    case OpKind::kSoftmaxCrossEntropy:
-      return {elements * kLossForward, elements * kLossBackward, 0};
-  }
-  LH_CHECK(false, "operator kind ", static_cast<int>(op.kind));
-}
 
 // Every input, output and parameter is touched once in forward; backward touches inputs, their
 // gradients, the output's gradient, parameters, and each gradient accumulator twice. The embedding
@@ -75,7 +17,7 @@ double BytesMoved(const Graph& graph, const Op& op, double rows) {
   for (int edge : op.inputs) inputs += rows * static_cast<double>(graph.edges[edge].width);
   const double output =
       op.output >= 0 ? rows * static_cast<double>(graph.edges[op.output].width) : 0;
-  if (op.kind == OpKind::kEmbedding) {
+  if (InfoOf(op.kind).reads_rows_of_tables) {
     parameters = 2 * output;
   } else {
     for (int index : op.parameters) {
@@ -98,9 +40,8 @@ int64_t SaturatingProduct(int64_t a, int64_t b) {
 
 Cost OpCost(const Graph& graph, int op, int64_t micro_batch) {
   const double rows = static_cast<double>(micro_batch) * static_cast<double>(graph.context);
-  Cost cost = Flops(graph, graph.ops[op], rows);
-  cost.bytes_moved = BytesMoved(graph, graph.ops[op], rows);
-  return cost;
+  const OpFlops flops = InfoOf(graph.ops[op].kind).flops(graph, graph.ops[op], rows);
+  return {flops.forward, flops.backward, BytesMoved(graph, graph.ops[op], rows)};
 }
 
 Cost RangeCost(const Graph& graph, OpRange range, int64_t micro_batch) {

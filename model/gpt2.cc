@@ -83,7 +83,7 @@ class Builder {
 
   int Attention(const std::string& name, int qkv) {
     const int output = AddOp(OpKind::kCausalAttention, name, {qkv}, hidden_, {});
-    graph_.ops.back().heads = heads_;
+    graph_.ops.back().heads = graph_.ops.back().kv_heads = heads_;
     return output;
   }
 
@@ -150,6 +150,7 @@ absl::StatusOr<Graph> BuildGpt2(const ModelSpec& spec) {
   const int positions = builder.AddMatrix("wpe", spec.context, spec.hidden, kStandardDeviation);
   int edge = builder.Embedding(table, positions);
   for (int layer = 0; layer < spec.layers; ++layer) edge = AddBlock(builder, spec, layer, edge);
+  builder.SetLayer(static_cast<int>(spec.layers));
   edge = builder.LayerNorm("ln_f", edge);
   const int head =
       spec.tied ? table

@@ -11,15 +11,22 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "model/rotary.h"
 
 namespace longhaul::model {
 
+// In the order of the table in op_kinds.cc, which knows the rest.
 enum class OpKind {
   kEmbedding,            // tokens -> rows; parameters: table [vocab, width], positions [T, width]
+                         // unless positions come from rotary
   kLayerNorm,            // parameters: weight [width], bias [width]
+  kRmsNorm,              // parameter: weight [width]
   kLinear,               // y = x W^T (+ b); parameters: W [out, in], optional b [out]
   kGelu,                 // tanh approximation, as GPT-2
-  kCausalAttention,      // input [rows, 3*width] = q | k | v, each `heads` heads side by side
+  kSwiGlu,               // input [rows, 2*width] = gate | up -> silu(gate) * up
+  kRotary,               // turns q and k of q | k | v by position; copies v
+  kCausalAttention,      // input q | k | v: `heads`, then twice `kv_heads` heads side by side
+  kDropout,              // training: zero with `probability`, else times 1/(1 - probability)
   kAdd,                  // sum of two inputs (residual)
   kSoftmaxCrossEntropy,  // logits [rows, vocab] and targets -> loss; the last operator
 };
@@ -47,12 +54,15 @@ struct Edge {
 struct Op {
   OpKind kind = OpKind::kAdd;
   std::string name;
-  int layer = 0;                // block number; embedding counts to block 0, head to the last
+  int layer = 0;                // block number; embedding counts to block 0, head to `layers`
   std::vector<int> inputs;      // edges
   int output = -1;              // edge; -1 for the loss
   std::vector<int> parameters;  // indices into Graph::parameters, in the order OpKind states
-  int64_t heads = 0;            // kCausalAttention
-  double epsilon = 0;           // kLayerNorm
+  int64_t heads = 0;            // kRotary, kCausalAttention: of queries
+  double epsilon = 0;           // kLayerNorm, kRmsNorm
+  int64_t kv_heads = 0;         // kRotary, kCausalAttention: of keys and of values
+  double probability = 0;       // kDropout
+  RotarySpec rotary = {};       // kRotary
 };
 
 // One use of a parameter by an operator. A tied parameter has several; each use has a gradient
@@ -73,7 +83,7 @@ struct Graph {
   std::string family;
   int64_t vocab = 0;
   int64_t context = 0;  // T
-  int layers = 0;
+  int layers = 0;       // blocks, without the head
   std::vector<Parameter> parameters;
   std::vector<Edge> edges;
   std::vector<Op> ops;

@@ -76,7 +76,7 @@ TEST(GraphTest, ValidateNamesTheDefect) {
       {"parameter 4, which does not exist", [](Graph& g) { g.ops[1].parameters = {4}; }},
       {"only it, is the embedding", [](Graph& g) { g.ops.erase(g.ops.begin()); }},
       {"only it, is the loss", [](Graph& g) { g.ops.pop_back(); }},
-      {"'head' has layer 2", [](Graph& g) { g.ops[2].layer = 2; }},
+      {"'head' has layer 3", [](Graph& g) { g.ops[2].layer = 3; }},
       {"'w' has layer -1", [](Graph& g) { g.ops[1].layer = -1; }},
       {"'head' has layer 0; it must be from 1",
        [](Graph& g) { g.ops[1].layer = 1, g.ops[2].layer = 0; }},
@@ -118,7 +118,11 @@ TEST(GraphTest, ValidateNamesTheDefect) {
 TEST(GraphTest, ValidateChecksOperatorsOfABlock) {
   const Defect defects[] = {
       {"operator 'h.0.ln_1' needs an epsilon", [](Graph& g) { g.ops[1].epsilon = 0; }},
-      {"3 heads do not divide width 8", [](Graph& g) { g.ops[3].heads = 3; }},
+      {"3 heads do not divide width 8", [](Graph& g) { g.ops[3].heads = g.ops[3].kv_heads = 3; }},
+      {"has 4611686018427387904 heads",
+       [](Graph& g) { g.ops[3].heads = g.ops[3].kv_heads = int64_t{1} << 62; }},
+      {"0 key-value heads do not divide 2 heads", [](Graph& g) { g.ops[3].kv_heads = 0; }},
+      {"3 key-value heads do not divide 2 heads", [](Graph& g) { g.ops[3].kv_heads = 3; }},
       {"operator 'h.0.attn.residual' needs edge 'h.0.attn.qkv' of width 8, but it is 24",
        [](Graph& g) { g.ops[5].inputs[0] = 2; }},
   };
@@ -132,14 +136,14 @@ TEST(GraphTest, ValidateChecksOperatorsOfABlock) {
 TEST(GraphTest, CutPointsLieBetweenBlocks) {
   const Graph graph = Gpt2(4, true);
   const std::vector<int> cuts = graph.CutPoints();
-  ASSERT_EQ(cuts.size(), 3);
+  ASSERT_EQ(cuts.size(), 4);  // the last in front of the head
   for (size_t i = 0; i < cuts.size(); ++i) {
     EXPECT_EQ(graph.ops[cuts[i] - 1].layer, static_cast<int>(i));
     EXPECT_EQ(graph.ops[cuts[i]].layer, static_cast<int>(i) + 1);
     EXPECT_EQ(graph.edges[graph.CutEdge(cuts[i])].name, "h." + std::to_string(i) + ".mlp.residual");
   }
   EXPECT_EQ(graph.ops.front().layer, 0);
-  EXPECT_EQ(graph.ops.back().layer, 3);
+  EXPECT_EQ(graph.ops.back().layer, 4);
 }
 
 TEST(GraphTest, NoCutWhereTwoEdgesCross) {

@@ -5,11 +5,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/check.h"
 #include "base/status_macros.h"
 #include "model/graph.h"
 #include "model/limits.h"
+#include "model/op_checks.h"
+#include "model/op_kinds.h"
 
 namespace longhaul::model {
 namespace {
@@ -19,99 +19,9 @@ absl::Status Invalid(const Pieces&... pieces) {
   return absl::InvalidArgumentError(absl::StrCat(pieces...));
 }
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
 absl::Status CheckRange(absl::string_view what, int64_t value, int64_t min, int64_t max) {
   if (value >= min && value <= max) return absl::OkStatus();
   return Invalid(what, " is ", value, "; it must be from ", min, " to ", max);
-}
-
-// The parameter at `slot` of the operator must have this shape.
-absl::Status CheckParameter(const Graph& graph, const Op& op, int slot,
-                            const std::vector<int64_t>& shape) {
-  const Parameter& parameter = graph.parameters[op.parameters[slot]];
-  if (parameter.shape == shape) return absl::OkStatus();
-  return Invalid("operator '", op.name, "' needs parameter ", slot, " of shape ", ShapeText(shape),
-                 ", but '", parameter.name, "' is ", ShapeText(parameter.shape));
-}
-
-absl::Status CheckWidth(const Graph& graph, const Op& op, int edge, int64_t width) {
-  if (graph.edges[edge].width == width) return absl::OkStatus();
-  return Invalid("operator '", op.name, "' needs edge '", graph.edges[edge].name, "' of width ",
-                 width, ", but it is ", graph.edges[edge].width);
-}
-
-absl::Status CheckEmbedding(const Graph& graph, const Op& op) {
-  const int64_t width = graph.edges[op.output].width;
-  LH_RETURN_IF_ERROR(CheckParameter(graph, op, 0, {graph.vocab, width}));
-  return CheckParameter(graph, op, 1, {graph.context, width});
-}
-
-absl::Status CheckLayerNorm(const Graph& graph, const Op& op) {
-  const int64_t width = graph.edges[op.inputs[0]].width;
-  LH_RETURN_IF_ERROR(CheckWidth(graph, op, op.output, width));
-  if (!(op.epsilon > 0 && op.epsilon < 1)) {
-    return Invalid("operator '", op.name, "' needs an epsilon between 0 and 1, not ", op.epsilon);
-  }
-  LH_RETURN_IF_ERROR(CheckParameter(graph, op, 0, {width}));
-  return CheckParameter(graph, op, 1, {width});
-}
-
-absl::Status CheckLinear(const Graph& graph, const Op& op) {
-  const int64_t in = graph.edges[op.inputs[0]].width;
-  const int64_t out = graph.edges[op.output].width;
-  LH_RETURN_IF_ERROR(CheckParameter(graph, op, 0, {out, in}));
-  return op.parameters.size() == 1 ? absl::OkStatus() : CheckParameter(graph, op, 1, {out});
-}
-
-absl::Status CheckGelu(const Graph& graph, const Op& op) {
-  return CheckWidth(graph, op, op.output, graph.edges[op.inputs[0]].width);
-}
-
-absl::Status CheckCausalAttention(const Graph& graph, const Op& op) {
-  const int64_t width = graph.edges[op.output].width;
-  LH_RETURN_IF_ERROR(CheckWidth(graph, op, op.inputs[0], 3 * width));
-  if (op.heads < 1 || width % op.heads != 0) {
-    return Invalid("operator '", op.name, "': ", op.heads, " heads do not divide width ", width);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckAdd(const Graph& graph, const Op& op) {
-  const int64_t width = graph.edges[op.output].width;
-  LH_RETURN_IF_ERROR(CheckWidth(graph, op, op.inputs[0], width));
-  return CheckWidth(graph, op, op.inputs[1], width);
-}
-
-absl::Status CheckLoss(const Graph& graph, const Op& op) {
-  return CheckWidth(graph, op, op.inputs[0], graph.vocab);
-}
-
-struct OpRule {
-  OpKind kind;
-  size_t inputs;
-  size_t parameters_min, parameters_max;
-  bool has_output;
-  absl::Status (*check)(const Graph&, const Op&);
-};
-
-constexpr OpRule kRules[] = {
-    {OpKind::kEmbedding, 0, 2, 2, true, CheckEmbedding},
-    {OpKind::kLayerNorm, 1, 2, 2, true, CheckLayerNorm},
-    {OpKind::kLinear, 1, 1, 2, true, CheckLinear},
-    {OpKind::kGelu, 1, 0, 0, true, CheckGelu},
-    {OpKind::kCausalAttention, 1, 0, 0, true, CheckCausalAttention},
-    {OpKind::kAdd, 2, 0, 0, true, CheckAdd},
-    {OpKind::kSoftmaxCrossEntropy, 1, 0, 0, false, CheckLoss},
-};
-
-const OpRule& RuleOf(OpKind kind) {
-  for (const OpRule& rule : kRules) {
-    if (rule.kind == kind) return rule;
-  }
-  LH_CHECK(false, "operator kind ", static_cast<int>(kind));
 }
 
 absl::Status CheckParameterSizes(const Graph& graph) {
@@ -168,7 +78,7 @@ bool IsIndex(int value, size_t size) { return value >= 0 && value < static_cast<
 
 // Counts and indices of one operator, so that its rule may index freely.
 absl::Status CheckArity(const Graph& graph, const Op& op) {
-  const OpRule& rule = RuleOf(op.kind);
+  const OpKindInfo& rule = InfoOf(op.kind);
   if (op.inputs.size() != rule.inputs) {
     return Invalid("operator '", op.name, "' takes ", rule.inputs, " inputs, not ",
                    op.inputs.size());
@@ -204,9 +114,9 @@ absl::Status CheckPlace(const Graph& graph, size_t position) {
     return Invalid("operator '", op.name, "': the last operator, and only it, is the loss");
   }
   const int previous = position == 0 ? 0 : graph.ops[position - 1].layer;
-  if (op.layer < previous || op.layer >= graph.layers) {
+  if (op.layer < previous || op.layer > graph.layers) {
     return Invalid("operator '", op.name, "' has layer ", op.layer, "; it must be from ", previous,
-                   " to ", graph.layers - 1);
+                   " to ", graph.layers);
   }
   return absl::OkStatus();
 }
@@ -269,7 +179,10 @@ absl::Status Graph::Validate() const {
     LH_RETURN_IF_ERROR(CheckPlace(*this, position));
   }
   LH_RETURN_IF_ERROR(CheckFlow(*this));
-  for (const Op& op : ops) LH_RETURN_IF_ERROR(RuleOf(op.kind).check(*this, op));
+  for (const Op& op : ops) {
+    LH_RETURN_IF_ERROR(InfoOf(op.kind).check(*this, op));
+    LH_RETURN_IF_ERROR(CheckParameterShapes(*this, op));
+  }
   return CheckLogits(*this);
 }
 

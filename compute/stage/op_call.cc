@@ -82,7 +82,8 @@ struct GeluCalls {
 template <typename T>
 struct CausalAttentionCalls {
   static CausalAttentionShape Shape(const OpCall<T>& call) {
-    return {call.batch, call.context, call.op->heads, call.op->heads, Columns(call, call.output)};
+    return {call.batch, call.context, call.op->heads, call.op->kv_heads,
+            Columns(call, call.output)};
   }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     return CausalAttentionForward<T>(backend, Shape(call), call.inputs[0], call.output,
@@ -165,7 +166,7 @@ absl::Status BackwardOp(Backend& backend, const OpCall<T>& call) {
 int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micro_batch) {
   if (op.kind != OpKind::kCausalAttention) return 0;
   return CausalAttentionWorkspace(
-      {micro_batch, graph.context, op.heads, op.heads, graph.edges[op.output].width});
+      {micro_batch, graph.context, op.heads, op.kv_heads, graph.edges[op.output].width});
 }
 
 template absl::Status ForwardOp(Backend&, const OpCall<float>&);

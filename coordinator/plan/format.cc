@@ -52,11 +52,19 @@ std::string JoinWords(const std::vector<std::string>& words) {
   return absl::StrCat(absl::StrJoin(all_but_last, ", "), " and ", words.back());
 }
 
-std::string FormatLayers(const model::Graph& graph, model::OpRange range) {
+std::string LayersOf(const model::Graph& graph, model::OpRange range) {
   const int first = graph.ops[range.begin].layer;
   const int last = graph.ops[range.end - 1].layer;
-  if (first == last) return absl::StrCat("layer ", first);
-  return absl::StrCat("layers ", first, "-", last);
+  if (first == graph.layers) return "head";
+  const int last_block = std::min(last, graph.layers - 1);
+  return absl::StrCat(first, first == last_block ? "" : absl::StrCat("-", last_block),
+                      last == graph.layers ? "+head" : "");
+}
+
+std::string FormatLayers(const model::Graph& graph, model::OpRange range) {
+  const std::string layers = LayersOf(graph, range);
+  if (layers == "head") return "the head";
+  return absl::StrCat(layers.find('-') == std::string::npos ? "layer " : "layers ", layers);
 }
 
 std::string LargestPart(const model::StageMemory& memory) {

@@ -23,7 +23,9 @@ std::string FormatPercent(double part);
 std::string FormatCount(int64_t count, absl::string_view noun);
 // "a", "a and b", "a, b and c".
 std::string JoinWords(const std::vector<std::string>& words);
-// "layer 3", "layers 0-2".
+// "3", "0-2", "4-5+head", "head".
+std::string LayersOf(const model::Graph& graph, model::OpRange range);
+// "layer 3", "layers 0-2", "layers 4-5+head", "the head".
 std::string FormatLayers(const model::Graph& graph, model::OpRange range);
 // The largest part of a stage's memory: "optimizer 2000 MiB".
 std::string LargestPart(const model::StageMemory& memory);

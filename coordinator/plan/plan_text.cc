@@ -19,15 +19,13 @@ const NodeProfile* FindNode(const PlanRequest& request, const std::string& name)
   return found == request.nodes.end() ? nullptr : &*found;
 }
 
-// "0-2"; the operators instead where the model of the request is not the plan's.
-std::string LayersOf(const absl::StatusOr<model::Graph>& graph, model::OpRange range) {
+// The operators instead where the model of the request is not the plan's.
+std::string LayersColumn(const absl::StatusOr<model::Graph>& graph, model::OpRange range) {
   if (!graph.ok() || range.begin >= range.end || range.end > static_cast<int>(graph->ops.size()) ||
       range.begin < 0) {
     return absl::StrCat("ops ", range.begin, "-", range.end - 1);
   }
-  const int first = graph->ops[range.begin].layer;
-  const int last = graph->ops[range.end - 1].layer;
-  return first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last);
+  return LayersOf(*graph, range);
 }
 
 std::string StageTable(const Plan& plan, const PlanRequest& request) {
@@ -39,7 +37,7 @@ std::string StageTable(const Plan& plan, const PlanRequest& request) {
     const NodeProfile* node = FindNode(request, stage.node);
     rows.push_back(
         {absl::StrCat(s), stage.node, node == nullptr ? "-" : node->site,
-         LayersOf(graph, stage.range), absl::StrCat(stage.slots),
+         LayersColumn(graph, stage.range), absl::StrCat(stage.slots),
          FormatMebibytes(static_cast<double>(stage.memory.total())),
          node == nullptr ? "-" : FormatMebibytes(static_cast<double>(node->memory_bytes)),
          FormatSeconds(stage.forward_seconds), FormatSeconds(stage.backward_seconds),

@@ -165,9 +165,9 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
                                                               std::numeric_limits<int>::max()));
   const int layers = static_cast<int>(graph.CutPoints().size()) + 1;
   if (stages > layers) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "model.layers is ", request.spec.model.layers, ": at most ", FormatCount(layers, "stage"),
-        ", since a stage holds whole layers; ", stages, " were asked for"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the model can be cut into at most ", FormatCount(layers, "stage"), "; ",
+                     stages, " were asked for: set pipeline.stages to ", layers, " or less"));
   }
   LH_ASSIGN_OR_RETURN(EligibleNodes eligible, SelectNodes(request, stages));
   const int nodes = static_cast<int>(eligible.nodes.size());

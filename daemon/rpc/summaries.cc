@@ -39,8 +39,12 @@ void SetStage(const State& state, const coordinator::StagePlacement& placement,
       placement.range.begin >= placement.range.end) {
     return;
   }
-  out->set_first_layer(graph.ops[static_cast<size_t>(placement.range.begin)].layer);
-  out->set_last_layer(graph.ops[static_cast<size_t>(placement.range.end - 1)].layer);
+  // The head is shown with the last layer.
+  const auto layer_of = [&](int op) {
+    return std::min(graph.ops[static_cast<size_t>(op)].layer, graph.layers - 1);
+  };
+  out->set_first_layer(layer_of(placement.range.begin));
+  out->set_last_layer(layer_of(placement.range.end - 1));
 }
 
 absl::Status AddStages(const State& state, const RunRecord& run, coordinator::MetricsStore& metrics,
