@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "compute/backend/backend.h"
 #include "compute/ops/linear.h"
 #include "compute/stage/stage.h"
@@ -29,9 +29,7 @@ namespace {
 
 void Check(const absl::Status& status) { LH_CHECK(status.ok(), status.ToString()); }
 
-double Seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double Seconds() { return absl::ToDoubleSeconds(RealClock().Now() - absl::UnixEpoch()); }
 
 int64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
