@@ -18,8 +18,8 @@ absl::StatusOr<worker::StreamMessage> ReadHello(const v1::StreamHello& wire) {
   hello.run = check.Run(wire.run());
   hello.epoch = FromWire(wire.epoch());
   hello.token = check.Text("token", wire.token());
-  hello.from_stage = check.Stage(wire.from_stage());
-  hello.to_stage = check.Stage(wire.to_stage());
+  hello.from_group = check.Stage(wire.from_group());
+  hello.to_group = check.Stage(wire.to_group());
   hello.connection =
       static_cast<int>(check.Count("connection", wire.connection(), kConnectionsMax));
   LH_RETURN_IF_ERROR(check.status());
@@ -47,8 +47,8 @@ v1::StreamMessage ToWire(const worker::StreamMessage& message) {
     out->set_run(hello->run);
     ToWire(hello->epoch, out->mutable_epoch());
     out->set_token(hello->token);
-    out->set_from_stage(static_cast<uint32_t>(hello->from_stage));
-    out->set_to_stage(static_cast<uint32_t>(hello->to_stage));
+    out->set_from_group(static_cast<uint32_t>(hello->from_group));
+    out->set_to_group(static_cast<uint32_t>(hello->to_group));
     out->set_connection(static_cast<uint32_t>(hello->connection));
   } else if (const auto* chunk = std::get_if<worker::FrameChunk>(&message)) {
     v1::FrameChunk* out = wire.mutable_chunk();

@@ -51,7 +51,7 @@ class ExchangeImpl final : public Exchange {
       auto made = std::make_unique<Link>(options_, link, clock_, counters_);
       made->receiver = std::make_unique<LinkReceiver>(made->context, std::move(in));
       made->sender = std::make_unique<LinkSender>(made->context, std::move(out), transport);
-      links_[link.peer_stage] = std::move(made);
+      links_[link.peer_group] = std::move(made);
     }
     return absl::OkStatus();
   }
@@ -69,21 +69,21 @@ class ExchangeImpl final : public Exchange {
     return status;
   }
 
-  absl::Status Send(int peer_stage, const FrameKey& key, absl::Span<const float> values,
+  absl::Status Send(int peer_group, const FrameKey& key, absl::Span<const float> values,
                     absl::Time deadline) override {
-    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
     return link->sender->Send(key, values, deadline);
   }
 
-  absl::Status SendDoubles(int peer_stage, const FrameKey& key, absl::Span<const double> values,
+  absl::Status SendDoubles(int peer_group, const FrameKey& key, absl::Span<const double> values,
                            absl::Time deadline) override {
-    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
     return link->sender->SendDoubles(key, values, deadline);
   }
 
-  absl::Status Receive(int peer_stage, const FrameKey& key, absl::Span<float> values,
+  absl::Status Receive(int peer_group, const FrameKey& key, absl::Span<float> values,
                        absl::Time deadline) override {
-    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
     LH_ASSIGN_OR_RETURN(const auto frame, WaitFor(*link, key, ElementType::kFloat32, deadline));
     if (frame->header.elements != values.size()) {
       return absl::InvalidArgumentError(
@@ -102,9 +102,9 @@ class ExchangeImpl final : public Exchange {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_stage, const FrameKey& key,
+  absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_group, const FrameKey& key,
                                                      absl::Time deadline) override {
-    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_stage));
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
     LH_ASSIGN_OR_RETURN(const auto frame, WaitFor(*link, key, ElementType::kFloat64, deadline));
     std::vector<double> values(frame->header.elements);
     const absl::string_view payload = frame->payload();
@@ -133,8 +133,8 @@ class ExchangeImpl final : public Exchange {
   ExchangeCounters counters() const override { return counters_.Snapshot(); }
 
  private:
-  absl::StatusOr<Link*> FindLink(int peer_stage) const {
-    const auto link = links_.find(peer_stage);
+  absl::StatusOr<Link*> FindLink(int peer_group) const {
+    const auto link = links_.find(peer_group);
     if (link != links_.end()) return link->second.get();
     return absl::InvalidArgumentError(
         absl::StrCat("stage ", options_.stage, " has no link with stage ", peer_stage));
@@ -145,7 +145,7 @@ class ExchangeImpl final : public Exchange {
                                                                absl::Time deadline) {
     const KindRule* const rule = link.receiver->rules().Find(key.kind);
     if (rule == nullptr || rule->element != element) {
-      return absl::InvalidArgumentError(absl::StrCat("stage ", options_.stage, " cannot receive ",
+      return absl::InvalidArgumentError(absl::StrCat(SelfName(options_), " cannot receive ",
                                                      ToString(key), " in this form from ",
                                                      PeerName(link.context.link)));
     }
@@ -153,7 +153,7 @@ class ExchangeImpl final : public Exchange {
     auto frame = link.receiver->Wait(key, deadline);
     if (!absl::IsDeadlineExceeded(frame.status())) return frame;
     return absl::DeadlineExceededError(absl::StrCat(
-        "stage ", options_.stage, " waited ", Seconds(clock_.Now() - start), " for ",
+        SelfName(options_), " waited ", Seconds(clock_.Now() - start), " for ",
         FrameName(key), " from ", PeerName(link.context.link), ": ", frame.status().message(),
         "; link from it ", link.receiver->Describe(), "; link to it ", link.sender->Describe()));
   }
@@ -163,7 +163,7 @@ class ExchangeImpl final : public Exchange {
     const auto* const hello = std::get_if<StreamHello>(&first);
     if (hello == nullptr) return absl::InvalidArgumentError("a stream begins with a hello");
     LH_RETURN_IF_ERROR(CheckHello(*hello, stream.peer()));
-    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(hello->from_stage));
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(hello->from_group));
     return link->receiver->Serve(*hello, stream);
   }
 
@@ -181,12 +181,12 @@ class ExchangeImpl final : public Exchange {
       return absl::PermissionDeniedError(absl::StrCat("the token of ", peer, " is not that of run ",
                                                       hello.run, " epoch ", ToString(hello.epoch)));
     }
-    const auto link = links_.find(hello.from_stage);
-    if (hello.to_stage != options_.stage || link == links_.end() || hello.connection < 0 ||
+    const auto link = links_.find(hello.from_group);
+    if (hello.to_group != options_.group || link == links_.end() || hello.connection < 0 ||
         hello.connection >= link->second->context.link.connections) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "connection ", hello.connection, " from stage ", hello.from_stage, " to stage ",
-          hello.to_stage, " is not in the plan of stage ", options_.stage));
+          "connection ", hello.connection, " from device group ", hello.from_group, " to device group ",
+          hello.to_group, " is not in the plan of ", SelfName(options_)));
     }
     return absl::OkStatus();
   }
@@ -194,7 +194,7 @@ class ExchangeImpl final : public Exchange {
   const ExchangeOptions options_;
   Clock& clock_;
   Counters counters_;
-  std::map<int, std::unique_ptr<Link>> links_;  // by peer stage; constant after Start
+  std::map<int, std::unique_ptr<Link>> links_;  // by peer group; constant after Start
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -225,14 +225,14 @@ absl::Status Validate(const ExchangeOptions& options) {
   }
   std::set<int> peers;
   for (const LinkOptions& link : options.links) {
-    if (link.peer_stage == options.stage || !peers.insert(link.peer_stage).second) {
+    if (link.peer_group == options.group || !peers.insert(link.peer_group).second) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "stage ", options.stage, " has two links with stage ", link.peer_stage, " or is it"));
+          SelfName(options), " has two links with device group ", link.peer_group, " or is it"));
     }
     if (link.window < 1 || link.window > kWindowMax || link.connections < 1 ||
         link.connections > kConnectionsMax) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "link with stage ", link.peer_stage, ": window ", link.window, " must be 1 to ",
+          "link with device group ", link.peer_group, ": window ", link.window, " must be 1 to ",
           kWindowMax, ", connections ", link.connections, " 1 to ", kConnectionsMax));
     }
   }

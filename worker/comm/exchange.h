@@ -1,4 +1,4 @@
-// The exchange of one stage with its peers: tensors in, tensors out, by key. What happens below
+// The exchange of one device group with its peers: tensors in, tensors out, by key. What happens below
 // (encoding, framing, chunks, parallel connections, reconnecting, resending, dropping duplicates)
 // does not show here.
 #ifndef LONGHAUL_WORKER_COMM_EXCHANGE_H_
@@ -21,9 +21,11 @@
 
 namespace longhaul::worker {
 
-// One link of this stage, as the plan has it. Both directions between the two stages.
+// One link of this device group, as the plan has it. Both directions between the two groups.
 struct LinkOptions {
+  int peer_group = 0;
   int peer_stage = 0;
+  std::string peer_name;  // "stage 1 replica 2", for messages; empty: by its stage
   std::string peer_node;
   std::string peer_address;      // data plane, host:port
   std::string codec = "none";    // for activations and gradients; control frames are never encoded
@@ -38,7 +40,9 @@ struct ExchangeOptions {
   std::string run;
   Epoch epoch;
   std::string token;
+  int group = 0;
   int stage = 0;
+  std::string name;  // "stage 1 replica 2", for messages; empty: by its stage
   std::vector<LinkOptions> links;
   absl::Duration reconnect_min = absl::Milliseconds(50);
   absl::Duration reconnect_max = absl::Seconds(2);
@@ -82,17 +86,17 @@ class Exchange : public StreamAcceptor {
   // losslessly as they are (tied kinds), and hands the frame to the link's sender threads. `values`
   // may be reused on return. Waits only while the window of (link, kind) is full. DeadlineExceeded
   // (the deadline or silence) names peer, stage, micro-batch and how long it waited.
-  virtual absl::Status Send(int peer_stage, const FrameKey& key, absl::Span<const float> values,
+  virtual absl::Status Send(int peer_group, const FrameKey& key, absl::Span<const float> values,
                             absl::Time deadline) = 0;
-  virtual absl::Status SendDoubles(int peer_stage, const FrameKey& key,
+  virtual absl::Status SendDoubles(int peer_group, const FrameKey& key,
                                    absl::Span<const double> values, absl::Time deadline) = 0;
 
   // Waits for the frame with exactly this key and decodes it into `values`, which must have its
   // exact size. Once it returns OK the frame is consumed; the same key never arrives again.
   // DeadlineExceeded as above, with how much of the frame has arrived.
-  virtual absl::Status Receive(int peer_stage, const FrameKey& key, absl::Span<float> values,
+  virtual absl::Status Receive(int peer_group, const FrameKey& key, absl::Span<float> values,
                                absl::Time deadline) = 0;
-  virtual absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_stage, const FrameKey& key,
+  virtual absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_group, const FrameKey& key,
                                                              absl::Time deadline) = 0;
 
   // Waits until every frame sent has been consumed, so that the links can be closed without loss.

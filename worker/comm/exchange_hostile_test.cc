@@ -24,8 +24,8 @@ StreamHello Hello() {
   hello.run = "first";
   hello.epoch = kTestEpoch;
   hello.token = "secret";
-  hello.from_stage = 0;
-  hello.to_stage = 1;
+  hello.from_group = 0;
+  hello.to_group = 1;
   return hello;
 }
 
@@ -119,8 +119,8 @@ TEST_F(ExchangeHostile, AHelloThatIsNotOfThePlanIsRefused) {
   EXPECT_EQ(code([](StreamHello& h) { h.token = ""; }), denied);
   EXPECT_EQ(code([](StreamHello& h) { h.run = "second"; }), absl::StatusCode::kNotFound);
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_EQ(code([](StreamHello& h) { h.from_stage = 1; }), invalid);
-  EXPECT_EQ(code([](StreamHello& h) { h.to_stage = 2; }), invalid);
+  EXPECT_EQ(code([](StreamHello& h) { h.from_group = 1; }), invalid);
+  EXPECT_EQ(code([](StreamHello& h) { h.to_group = 2; }), invalid);
   EXPECT_EQ(code([](StreamHello& h) { h.connection = 1; }), invalid);
   EXPECT_EQ(code([](StreamHello& h) { h.connection = -1; }), invalid);
   EXPECT_EQ(exchange_->counters().stale_epochs_dropped, 0u);

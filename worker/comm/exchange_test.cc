@@ -207,7 +207,7 @@ TEST(Exchange, BadOptionsAreRefused) {
   EXPECT_EQ(code([](ExchangeOptions& o) { o.links[0].codec = "zip"; }), invalid);
   EXPECT_EQ(code([](ExchangeOptions& o) { o.links[0].window = 0; }), invalid);
   EXPECT_EQ(code([](ExchangeOptions& o) { o.links[0].connections = 65; }), invalid);
-  EXPECT_EQ(code([](ExchangeOptions& o) { o.links[0].peer_stage = 0; }), invalid);
+  EXPECT_EQ(code([](ExchangeOptions& o) { o.links[0].peer_group = 0; }), invalid);
   EXPECT_EQ(code([](ExchangeOptions& o) { o.links.push_back(o.links[0]); }), invalid);
   EXPECT_EQ(code([](ExchangeOptions& o) { o.links[0].tensor_elements = ~uint64_t{0}; }), invalid);
   EXPECT_EQ(code([](ExchangeOptions& o) { o.reconnect_min = absl::ZeroDuration(); }), invalid);

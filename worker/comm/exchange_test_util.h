@@ -38,13 +38,13 @@ inline ExchangeOptions TestOptions(int stage) {
   options.run = "first";
   options.epoch = kTestEpoch;
   options.token = "secret";
-  options.stage = stage;
+  options.group = options.stage = stage;
   options.reconnect_min = absl::Milliseconds(1);
   options.reconnect_max = absl::Milliseconds(20);
   options.chunk_bytes = 128;
   options.sign_of_life_every = absl::InfiniteDuration();  // tests count and order messages
   LinkOptions link;
-  link.peer_stage = 1 - stage;
+  link.peer_group = link.peer_stage = 1 - stage;
   link.peer_node = stage == 0 ? "b" : "a";
   link.peer_address = stage == 0 ? "10.0.0.2:7000" : "10.0.0.1:7000";
   link.tensor_elements = kTestElements;
@@ -76,6 +76,7 @@ class TwoStages {
       ExchangeOptions options = TestOptions(stage);
       const LinkOptions peer = options.links[0];
       options.links[0] = link_;
+      options.links[0].peer_group = peer.peer_group;
       options.links[0].peer_stage = peer.peer_stage;
       options.links[0].peer_node = peer.peer_node;
       options.links[0].peer_address = peer.peer_address;

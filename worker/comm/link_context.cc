@@ -10,9 +10,14 @@ std::string Seconds(absl::Duration duration) {
   return absl::StrCat(std::round(absl::ToDoubleSeconds(duration) * 10) / 10, " s");
 }
 
+std::string SelfName(const ExchangeOptions& options) {
+  return options.name.empty() ? absl::StrCat("stage ", options.stage) : options.name;
+}
+
 std::string PeerName(const LinkOptions& link) {
-  return absl::StrCat("stage ", link.peer_stage, " (", link.peer_node, " at ", link.peer_address,
-                      ")");
+  const std::string name =
+      link.peer_name.empty() ? absl::StrCat("stage ", link.peer_stage) : link.peer_name;
+  return absl::StrCat(name, " (", link.peer_node, " at ", link.peer_address, ")");
 }
 
 std::string FrameName(const FrameKey& key) {

@@ -28,6 +28,8 @@ struct LinkContext {
 
 // "60 s", "0.3 s".
 std::string Seconds(absl::Duration duration);
+// "stage 0", of the exchange itself.
+std::string SelfName(const ExchangeOptions& options);
 // "stage 0 (a at 10.0.0.1:7000)".
 std::string PeerName(const LinkOptions& link);
 // "activation of step 17 micro-batch 3"; without the micro-batch for what travels once a step.

@@ -36,7 +36,7 @@ absl::StatusOr<const KindRule*> LinkSender::Check(const FrameKey& key, ElementTy
                     key.epoch == context_.exchange.epoch;
   if (fits) return rule;
   return absl::InvalidArgumentError(
-      absl::StrCat("stage ", context_.exchange.stage, " cannot send ", elements, " elements as ",
+      absl::StrCat(SelfName(context_.exchange), " cannot send ", elements, " elements as ",
                    ToString(key), " to ", PeerName(context_.link), ": the plan's link allows ",
                    rule == nullptr ? 0 : rule->limits.elements_max, " of epoch ",
                    ToString(context_.exchange.epoch)));
@@ -47,7 +47,7 @@ absl::Status LinkSender::Reserve(const FrameKey& key, absl::Time deadline) {
   const absl::Status status = queue_.Reserve(key.kind, deadline);
   if (!absl::IsDeadlineExceeded(status)) return status;
   return absl::DeadlineExceededError(absl::StrCat(
-      "stage ", context_.exchange.stage, " waited ", Seconds(context_.clock.Now() - start),
+      SelfName(context_.exchange), " waited ", Seconds(context_.clock.Now() - start),
       " to send the ", FrameName(key), " to ", PeerName(context_.link), ": it has not consumed ",
       queue_.DescribeUnconsumed(), ", and the window of ", FrameKindName(key.kind), " frames is ",
       context_.link.window, "; link ", Describe()));
@@ -96,7 +96,7 @@ absl::Status LinkSender::Flush(absl::Time deadline) {
   const absl::Status status = queue_.WaitEmpty(deadline);
   if (!absl::IsDeadlineExceeded(status)) return status;
   return absl::DeadlineExceededError(absl::StrCat(
-      "stage ", context_.exchange.stage, " waited ", Seconds(context_.clock.Now() - start), " for ",
+      SelfName(context_.exchange), " waited ", Seconds(context_.clock.Now() - start), " for ",
       PeerName(context_.link), " to consume ", queue_.DescribeUnconsumed(), "; link ", Describe()));
 }
 

@@ -81,8 +81,8 @@ absl::Status SenderConnection::WriteMessages(ClientStream& stream) {
   hello.run = context_.exchange.run;
   hello.epoch = context_.exchange.epoch;
   hello.token = context_.exchange.token;
-  hello.from_stage = context_.exchange.stage;
-  hello.to_stage = context_.link.peer_stage;
+  hello.from_group = context_.exchange.group;
+  hello.to_group = context_.link.peer_group;
   hello.connection = connection_;
   LH_RETURN_IF_ERROR(stream.Write(hello));
   const absl::Time deadline = context_.clock.Now() + kWelcomeTimeout;

@@ -20,8 +20,8 @@ struct StreamHello {
   std::string run;
   Epoch epoch;
   std::string token;
-  int from_stage = 0;
-  int to_stage = 0;
+  int from_group = 0;  // device groups of the plan
+  int to_group = 0;
   int connection = 0;  // which of the link's parallel connections
 };
 
