@@ -137,7 +137,7 @@ class ExchangeImpl final : public Exchange {
     const auto link = links_.find(peer_group);
     if (link != links_.end()) return link->second.get();
     return absl::InvalidArgumentError(
-        absl::StrCat("stage ", options_.stage, " has no link with stage ", peer_stage));
+        absl::StrCat(SelfName(options_), " has no link with device group ", peer_group));
   }
 
   absl::StatusOr<std::shared_ptr<const ReceivedFrame>> WaitFor(Link& link, const FrameKey& key,
@@ -153,9 +153,9 @@ class ExchangeImpl final : public Exchange {
     auto frame = link.receiver->Wait(key, deadline);
     if (!absl::IsDeadlineExceeded(frame.status())) return frame;
     return absl::DeadlineExceededError(absl::StrCat(
-        SelfName(options_), " waited ", Seconds(clock_.Now() - start), " for ",
-        FrameName(key), " from ", PeerName(link.context.link), ": ", frame.status().message(),
-        "; link from it ", link.receiver->Describe(), "; link to it ", link.sender->Describe()));
+        SelfName(options_), " waited ", Seconds(clock_.Now() - start), " for ", FrameName(key),
+        " from ", PeerName(link.context.link), ": ", frame.status().message(), "; link from it ",
+        link.receiver->Describe(), "; link to it ", link.sender->Describe()));
   }
 
   absl::Status ServeHello(ServerStream& stream) {
@@ -185,8 +185,8 @@ class ExchangeImpl final : public Exchange {
     if (hello.to_group != options_.group || link == links_.end() || hello.connection < 0 ||
         hello.connection >= link->second->context.link.connections) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "connection ", hello.connection, " from device group ", hello.from_group, " to device group ",
-          hello.to_group, " is not in the plan of ", SelfName(options_)));
+          "connection ", hello.connection, " from device group ", hello.from_group,
+          " to device group ", hello.to_group, " is not in the plan of ", SelfName(options_)));
     }
     return absl::OkStatus();
   }

@@ -1,6 +1,6 @@
-// The exchange of one device group with its peers: tensors in, tensors out, by key. What happens below
-// (encoding, framing, chunks, parallel connections, reconnecting, resending, dropping duplicates)
-// does not show here.
+// The exchange of one device group with its peers: tensors in, tensors out, by key. What happens
+// below (encoding, framing, chunks, parallel connections, reconnecting, resending, dropping
+// duplicates) does not show here.
 #ifndef LONGHAUL_WORKER_COMM_EXCHANGE_H_
 #define LONGHAUL_WORKER_COMM_EXCHANGE_H_
 

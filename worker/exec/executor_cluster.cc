@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "base/rng.h"
 #include "model/family.h"
 #include "schedule/replay.h"
+#include "worker/comm/in_process_mesh.h"
 
 namespace longhaul::worker {
 namespace {
@@ -89,7 +91,24 @@ void AddState(const model::Graph& graph, compute::Stage<float>& stage, StateBits
   }
 }
 
-std::string Address(int stage) { return absl::StrCat("stage-", stage); }
+// A parameter's gradient is in the accumulator of its first use.
+void AddGradients(const model::Graph& graph, compute::Stage<float>& stage,
+                  GradientValues& gradients) {
+  std::set<int> seen;
+  for (const compute::StageGradient<float>& gradient : stage.gradients()) {
+    if (!seen.insert(gradient.use.parameter).second) continue;
+    const std::string& name = graph.parameters[gradient.use.parameter].name;
+    const std::vector<float> values(gradient.values.begin(), gradient.values.end());
+    const auto [known, added] = gradients.emplace(name, values);
+    LH_CHECK(added || known->second == values, name, "'s gradient differs between groups");
+  }
+}
+
+std::string Address(int group) { return absl::StrCat("stage-", group); }
+
+schedule::Shape ShapeOf(const ClusterOptions& options) {
+  return {options.stages, options.micro_batches, options.tied, options.replicas, options.owners};
+}
 
 }  // namespace
 
@@ -101,7 +120,7 @@ run::RunSpec ClusterSpec(const ClusterOptions& options) {
   spec.data.train = "memory";
   spec.data.validation_fraction = kValidationFraction;
   spec.train.steps = 20;
-  spec.train.global_batch = 12;
+  spec.train.global_batch = 2 * options.micro_batches;
   spec.train.micro_batch = 2;
   spec.train.optimizer.learning_rate = 3e-3;
   spec.train.optimizer.grad_clip = 0.5;
@@ -117,46 +136,68 @@ ExecutorCluster::ExecutorCluster(const ClusterOptions& options)
     : options_(options),
       spec_(ClusterSpec(options)),
       graph_(Get(model::BuildGraph(spec_.model))),
+      shape_(ShapeOf(options)),
+      layout_(shape_),
       ranges_(CutEvenly(graph_, options.stages)),
       tokens_(std::make_unique<MemoryTokens>(spec_.model.vocab, options.token_outside)),
       batches_(MakeBatches(spec_, *tokens_)),
       network_(RealClock()) {
-  const schedule::Shape shape{.stages = options.stages,
-                              .micro_batches = static_cast<int>(spec_.train.micro_batches()),
-                              .tied = options.tied};
-  const std::vector<schedule::Program> programs = Get(schedule::Generate(options.schedule, shape));
-  Must(schedule::Replay(programs, shape));
+  const std::vector<schedule::Program> programs = Get(schedule::Generate(options.schedule, shape_));
+  Must(schedule::Replay(programs, shape_));
+  std::vector<int> replicas;
+  for (int stage = 0; stage < options.stages; ++stage) replicas.push_back(layout_.replicas(stage));
   ExecutorOptions shared;
   shared.spec = &spec_;
   shared.graph = &graph_;
   shared.epoch = kEpoch;
-  shared.stages = options.stages;
+  shared.shape = shape_;
+  shared.evaluation_shape =
+      schedule::EvaluationShape(replicas, static_cast<int>(batches_->validation_micro_batches()));
   shared.ranges = ranges_;
   shared.wait_max = options.wait_max;
-  stages_.resize(options.stages);
-  for (int stage = 0; stage < options.stages; ++stage) BuildStage(stage, shared, programs);
+  groups_.resize(layout_.count());
+  BuildCollectives();
+  for (int group = 0; group < groups(); ++group) BuildGroup(group, shared, programs);
+}
+
+void ExecutorCluster::BuildCollectives() {
+  for (int stage = 0; stage < stages(); ++stage) {
+    const int replicas = layout_.replicas(stage);
+    if (replicas == 1) continue;
+    std::vector<std::unique_ptr<Mesh>> meshes = MakeInProcessMeshes(replicas, RealClock());
+    for (int replica = 0; replica < replicas; ++replica) {
+      groups_[layout_.GroupOf(stage, replica)].collective =
+          MakeCollective(std::move(meshes[replica]));
+    }
+  }
 }
 
 ExchangeOptions ExecutorCluster::MakeExchangeOptions(
-    int stage, const std::vector<schedule::Program>& programs) const {
+    int group, const std::vector<schedule::Program>& programs) const {
+  const int stage = layout_.stage(group);
   ExchangeOptions exchange;
   exchange.run = spec_.name;
   exchange.epoch = kEpoch;
   exchange.token = kToken;
+  exchange.group = group;
   exchange.stage = stage;
-  for (int peer = 0; peer < options_.stages; ++peer) {
-    const bool next_to = std::abs(peer - stage) == 1;
-    const bool ends = options_.tied && std::abs(peer - stage) == options_.stages - 1;
-    if (peer == stage || !(next_to || ends)) continue;
+  exchange.name = layout_.Name(group);
+  for (int peer = 0; peer < groups(); ++peer) {
+    const int distance = std::abs(layout_.stage(peer) - stage);
+    const bool leaders = layout_.replica(group) == 0 && layout_.replica(peer) == 0;
+    const bool ends = options_.tied && leaders && distance == options_.stages - 1;
+    if (distance == 0 || !(distance == 1 || ends)) continue;
     LinkOptions link;
-    link.peer_stage = peer;
+    link.peer_group = peer;
+    link.peer_stage = layout_.stage(peer);
+    link.peer_name = layout_.Name(peer);
     link.peer_node = Address(peer);
     link.peer_address = Address(peer);
     link.norms_max = 2 * graph_.parameters.size();
-    if (next_to) {
+    if (distance == 1) {
       link.codec = options_.codec;
       link.tensor_elements = spec_.train.micro_batch * spec_.model.context * spec_.model.hidden;
-      link.window = schedule::LinkWindow(programs, std::min(stage, peer));
+      link.window = schedule::LinkWindow(programs, std::min(group, peer));
     }
     if (ends) link.tied_elements = spec_.model.vocab * spec_.model.hidden;
     exchange.links.push_back(link);
@@ -164,80 +205,96 @@ ExchangeOptions ExecutorCluster::MakeExchangeOptions(
   return exchange;
 }
 
-void ExecutorCluster::BuildStage(int stage, const ExecutorOptions& shared,
+void ExecutorCluster::BuildGroup(int group, const ExecutorOptions& shared,
                                  const std::vector<schedule::Program>& programs) {
-  StageParts& parts = stages_[stage];
+  GroupParts& parts = groups_[group];
+  const int stage = layout_.stage(group);
+  compute::StageOptions stage_options;
+  stage_options.range = ranges_[stage];
+  stage_options.micro_batch = spec_.train.micro_batch;
+  stage_options.slots = programs[group].slots;
   parts.backend = compute::MakeCpuBackend(options_.threads);
-  parts.stage = Get(compute::Stage<float>::Create(
-      graph_, {ranges_[stage], spec_.train.micro_batch, programs[stage].slots}, *parts.backend,
-      spec_.train.seed));
+  parts.stage =
+      Get(compute::Stage<float>::Create(graph_, stage_options, *parts.backend, spec_.train.seed));
+  if (options_.exact_replicas) {
+    parts.tree = Get(compute::GradientTree<float>::Create(
+        *parts.stage, static_cast<int>(layout_.MicroBatches(group).size())));
+  }
   parts.transport = network_.MakeTransport();
   parts.exchange =
-      Get(MakeExchange(MakeExchangeOptions(stage, programs), *parts.transport, RealClock()));
+      Get(MakeExchange(MakeExchangeOptions(group, programs), *parts.transport, RealClock()));
   parts.router = std::make_unique<ExchangeRouter>(RealClock());
   parts.router->Register(spec_.name, kEpoch, kToken, parts.exchange.get());
-  network_.Listen(Address(stage), parts.router.get());
+  network_.Listen(Address(group), parts.router.get());
   ExecutorOptions options = shared;
   options.stage = stage;
+  options.replica = layout_.replica(group);
   options.range = ranges_[stage];
-  options.program = programs[stage];
-  options.evaluation_program = schedule::GenerateEvaluationOf(
-      schedule::EvaluationShape(std::vector<int>(options_.stages, 1),
-                                static_cast<int>(batches_->validation_micro_batches())),
-      stage, /*replica=*/0);
+  options.program = programs[group];
+  options.evaluation_program =
+      schedule::GenerateEvaluationOf(shared.evaluation_shape, stage, options.replica);
+  options.collective = parts.collective.get();
+  options.gradient_tree = parts.tree.get();
   const bool has_batches = stage == 0 || stage == options_.stages - 1;
   parts.executor = std::make_unique<StageExecutor>(
       std::move(options), parts.stage.get(), parts.exchange.get(),
-      has_batches ? batches_.get() : nullptr, stage == 0 ? &directives_ : nullptr, &RealClock());
+      has_batches ? batches_.get() : nullptr, group == 0 ? &directives_ : nullptr, &RealClock());
 }
 
 ExecutorCluster::~ExecutorCluster() {
-  for (StageParts& parts : stages_) parts.exchange->Cancel(absl::CancelledError("test ends"));
-  for (int stage = 0; stage < stages(); ++stage) {
-    stages_[stage].router->Unregister(spec_.name, kEpoch);
-    network_.Stop(Address(stage));
+  for (GroupParts& parts : groups_) parts.exchange->Cancel(absl::CancelledError("test ends"));
+  for (int group = 0; group < groups(); ++group) {
+    groups_[group].router->Unregister(spec_.name, kEpoch);
+    network_.Stop(Address(group));
   }
-  for (StageParts& parts : stages_) parts.exchange.reset();
+  for (GroupParts& parts : groups_) parts.exchange.reset();
 }
 
 void ExecutorCluster::BreakConnections() {
-  for (int stage = 0; stage < stages(); ++stage) network_.Break(Address(stage));
+  for (int group = 0; group < groups(); ++group) network_.Break(Address(group));
 }
 
-void ExecutorCluster::OnEveryStage(absl::FunctionRef<void(int stage)> work) {
+void ExecutorCluster::OnEveryGroup(absl::FunctionRef<void(int group)> work) {
   std::vector<std::thread> threads;
-  for (int stage = 0; stage < stages(); ++stage) {
-    threads.emplace_back([work, stage] { work(stage); });
+  for (int group = 0; group < groups(); ++group) {
+    threads.emplace_back([work, group] { work(group); });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
 std::vector<std::vector<absl::StatusOr<StepResult>>> ExecutorCluster::RunSteps(int64_t first,
                                                                                int count) {
-  std::vector<std::vector<absl::StatusOr<StepResult>>> results(stages());
-  OnEveryStage([&](int stage) {
+  std::vector<std::vector<absl::StatusOr<StepResult>>> results(groups());
+  OnEveryGroup([&](int group) {
     for (int64_t step = first; step < first + count; ++step) {
-      results[stage].push_back(executor(stage).RunStep(step));
-      if (!results[stage].back().ok()) return;
+      results[group].push_back(executor(group).RunStep(step));
+      if (!results[group].back().ok()) return;
     }
   });
   return results;
 }
 
 std::vector<absl::StatusOr<EvaluationResult>> ExecutorCluster::Evaluate(int64_t step) {
-  std::vector<absl::StatusOr<EvaluationResult>> results(stages(), absl::UnknownError("not run"));
-  OnEveryStage([&](int stage) { results[stage] = executor(stage).Evaluate(step); });
+  std::vector<absl::StatusOr<EvaluationResult>> results(groups(), absl::UnknownError("not run"));
+  OnEveryGroup([&](int group) { results[group] = executor(group).Evaluate(step); });
   return results;
 }
 
 StateBits ExecutorCluster::State() {
   StateBits state;
-  for (StageParts& parts : stages_) AddState(graph_, *parts.stage, state);
+  for (GroupParts& parts : groups_) AddState(graph_, *parts.stage, state);
   return state;
 }
 
+GradientValues ExecutorCluster::Gradients() {
+  GradientValues gradients;
+  for (GroupParts& parts : groups_) AddGradients(graph_, *parts.stage, gradients);
+  return gradients;
+}
+
 ReferenceRun::ReferenceRun(const ClusterOptions& options)
-    : spec_(ClusterSpec(options)),
+    : exact_(options.exact_replicas),
+      spec_(ClusterSpec(options)),
       graph_(Get(model::BuildGraph(spec_.model))),
       tokens_(std::make_unique<MemoryTokens>(spec_.model.vocab, options.token_outside)),
       batches_(MakeBatches(spec_, *tokens_)),
@@ -246,18 +303,50 @@ ReferenceRun::ReferenceRun(const ClusterOptions& options)
           graph_, {{0, static_cast<int>(graph_.ops.size())}, spec_.train.micro_batch, 1}, *backend_,
           spec_.train.seed))) {}
 
-ReferenceRun::Step ReferenceRun::RunStep(int64_t step) {
+double ReferenceRun::SumGradients(int64_t step) {
   const run::TrainSpec& train = spec_.train;
   std::vector<int32_t> tokens(train.micro_batch * graph_.context), targets(tokens.size());
-  Step result;
+  std::vector<std::vector<float>> parts;  // exact: of each micro-batch
+  double loss_sum = 0;
   Must(stage_->ZeroGradients());
   for (int64_t m = 0; m < train.micro_batches(); ++m) {
+    if (exact_) Must(stage_->ZeroGradients());
     batches_->Train(step, m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
     double loss = 0;
     Must(stage_->Forward(0, tokens, targets, &loss));
     Must(stage_->Backward(0));
-    result.loss_sum += loss;
+    loss_sum += loss;
+    if (exact_) parts.push_back(Accumulators());
   }
+  if (!exact_) return loss_sum;
+  for (; parts.size() > 1; parts.resize(parts.size() / 2)) {
+    LH_CHECK(parts.size() % 2 == 0, "the reference tree is for powers of two");
+    for (size_t i = 0; i < parts.size() / 2; ++i) {
+      std::vector<float> sum = parts[2 * i];
+      for (size_t e = 0; e < sum.size(); ++e) sum[e] += parts[2 * i + 1][e];
+      parts[i] = std::move(sum);
+    }
+  }
+  auto next = parts[0].begin();
+  for (const compute::StageGradient<float>& gradient : stage_->gradients()) {
+    std::copy_n(next, gradient.values.size(), gradient.values.begin());
+    next += static_cast<int64_t>(gradient.values.size());
+  }
+  return loss_sum;
+}
+
+std::vector<float> ReferenceRun::Accumulators() {
+  std::vector<float> all;
+  for (const compute::StageGradient<float>& gradient : stage_->gradients()) {
+    all.insert(all.end(), gradient.values.begin(), gradient.values.end());
+  }
+  return all;
+}
+
+ReferenceRun::Step ReferenceRun::RunStep(int64_t step) {
+  const run::TrainSpec& train = spec_.train;
+  Step result;
+  result.loss_sum = SumGradients(step);
   Must(stage_->SumUses());
   double squares = 0;
   for (size_t i = 0; i < stage_->parameters().size(); ++i) {
@@ -294,6 +383,12 @@ StateBits ReferenceRun::State() {
   StateBits state;
   AddState(graph_, *stage_, state);
   return state;
+}
+
+GradientValues ReferenceRun::Gradients() {
+  GradientValues gradients;
+  AddGradients(graph_, *stage_, gradients);
+  return gradients;
 }
 
 }  // namespace longhaul::worker

@@ -1,5 +1,5 @@
-// For tests: all stages of a small run in one process, over the in-process transport, one thread
-// for each stage; and the same run on one stage without executor or exchange.
+// For tests: all device groups of a small run in one process, over the in-process transport and
+// mesh, one thread for each; and the same run on one stage without executor or exchange.
 #ifndef LONGHAUL_WORKER_EXEC_EXECUTOR_CLUSTER_H_
 #define LONGHAUL_WORKER_EXEC_EXECUTOR_CLUSTER_H_
 
@@ -17,6 +17,7 @@
 #include "data/batches.h"
 #include "data/token_source.h"
 #include "run/run_spec.h"
+#include "schedule/groups.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/in_process_transport.h"
 #include "worker/exec/stage_executor.h"
@@ -25,6 +26,10 @@ namespace longhaul::worker {
 
 struct ClusterOptions {
   int stages = 1;
+  std::vector<int> replicas = {};             // by stage; empty: one each
+  std::vector<std::vector<int>> owners = {};  // of the micro-batches, by stage
+  bool exact_replicas = false;
+  int micro_batches = 6;  // a step
   std::string schedule = "1f1b";
   bool tied = true;
   std::string codec = "none";  // of every link
@@ -33,7 +38,10 @@ struct ClusterOptions {
   absl::Duration wait_max = absl::Seconds(60);
 };
 
-// A GPT-2 of 4 blocks, hidden 32, 6 micro-batches a step, clipping active.
+// The last step's gradient by parameter name, summed over tokens and uses.
+using GradientValues = std::map<std::string, std::vector<float>>;
+
+// A GPT-2 of 4 blocks, hidden 32, clipping active.
 run::RunSpec ClusterSpec(const ClusterOptions& options);
 
 // Weights and moments by parameter name, as bits, so that NaNs compare too.
@@ -44,48 +52,59 @@ class ExecutorCluster {
   explicit ExecutorCluster(const ClusterOptions& options);
   ~ExecutorCluster();
 
-  int stages() const { return static_cast<int>(stages_.size()); }
-  StageExecutor& executor(int stage) { return *stages_[stage].executor; }
-  compute::Stage<float>& stage(int stage) { return *stages_[stage].stage; }
-  Exchange& exchange(int stage) { return *stages_[stage].exchange; }
+  // Device groups, numbered stage by stage and replica by replica; with one replica each they are
+  // the stages.
+  int groups() const { return static_cast<int>(groups_.size()); }
+  int stages() const { return options_.stages; }
+  StageExecutor& executor(int group) { return *groups_[group].executor; }
+  compute::Stage<float>& stage(int group) { return *groups_[group].stage; }
+  Exchange& exchange(int group) { return *groups_[group].exchange; }
+  Collective& collective(int group) { return *groups_[group].collective; }
   DirectiveBox& directives() { return directives_; }
   // Breaks every open connection once.
   void BreakConnections();
   const model::Graph& graph() const { return graph_; }
 
-  // Calls `work` for every stage, each on a thread of its own, and waits for all.
-  void OnEveryStage(absl::FunctionRef<void(int stage)> work);
-  // Steps first ... first + count - 1; results by stage and step, ending at the first error.
+  // Calls `work` for every group, each on a thread of its own, and waits for all.
+  void OnEveryGroup(absl::FunctionRef<void(int group)> work);
+  // Steps first ... first + count - 1; results by group and step, ending at the first error.
   std::vector<std::vector<absl::StatusOr<StepResult>>> RunSteps(int64_t first, int count);
   std::vector<absl::StatusOr<EvaluationResult>> Evaluate(int64_t step);
 
-  // Of all stages; a parameter that two stages hold must have the same bits on both.
+  // Of all groups; a parameter that two of them hold must have the same bits on both.
   StateBits State();
+  // Of the stages' first replicas; the others' must have the same bits.
+  GradientValues Gradients();
 
  private:
-  struct StageParts {
+  struct GroupParts {
     std::unique_ptr<compute::Backend> backend;
     std::unique_ptr<compute::Stage<float>> stage;
+    std::unique_ptr<compute::GradientTree<float>> tree;
+    std::unique_ptr<Collective> collective;
     std::unique_ptr<Transport> transport;
     std::unique_ptr<ExchangeRouter> router;
     std::unique_ptr<Exchange> exchange;
     std::unique_ptr<StageExecutor> executor;
   };
 
-  void BuildStage(int stage, const ExecutorOptions& shared,
+  void BuildCollectives();
+  void BuildGroup(int group, const ExecutorOptions& shared,
                   const std::vector<schedule::Program>& programs);
-  ExchangeOptions MakeExchangeOptions(int stage,
+  ExchangeOptions MakeExchangeOptions(int group,
                                       const std::vector<schedule::Program>& programs) const;
 
   const ClusterOptions options_;
   const run::RunSpec spec_;
   const model::Graph graph_;
+  const schedule::Shape shape_;
+  const schedule::Groups layout_;
   std::vector<model::OpRange> ranges_;
   std::unique_ptr<data::TokenSource> tokens_;
   std::unique_ptr<data::Batches> batches_;
   DirectiveBox directives_;
   InProcessNetwork network_;
-  std::vector<StageParts> stages_;
+  std::vector<GroupParts> groups_;
 };
 
 // The definition of the training that the executors must reproduce, straight over the operators of
@@ -101,8 +120,14 @@ class ReferenceRun {
   Step RunStep(int64_t step);
   double ValidationLossSum();
   StateBits State();
+  GradientValues Gradients();
 
  private:
+  // Adds the gradients of the step's micro-batches up, in order or as the exact tree has it.
+  double SumGradients(int64_t step);
+  std::vector<float> Accumulators();
+
+  const bool exact_;
   const run::RunSpec spec_;
   const model::Graph graph_;
   std::unique_ptr<data::TokenSource> tokens_;

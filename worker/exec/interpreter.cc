@@ -1,6 +1,7 @@
 #include "worker/exec/interpreter.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,24 +9,12 @@
 #include "base/status_macros.h"
 #include "compute/ops/add.h"
 #include "schedule/instruction_kind.h"
+#include "worker/exec/stopwatch.h"
 
 namespace longhaul::worker {
 namespace {
 
 using schedule::InstructionKind;
-
-// Adds the seconds until its end to `seconds`.
-class Stopwatch {
- public:
-  Stopwatch(const Clock& clock, double& seconds)
-      : clock_(clock), seconds_(seconds), start_(clock.Now()) {}
-  ~Stopwatch() { seconds_ += absl::ToDoubleSeconds(clock_.Now() - start_); }
-
- private:
-  const Clock& clock_;
-  double& seconds_;
-  const absl::Time start_;
-};
 
 FrameKind FrameKindOf(InstructionKind kind, bool evaluation) {
   switch (kind) {
@@ -63,6 +52,10 @@ const StageExecutor::Interpreter::Entry StageExecutor::Interpreter::kMethods[] =
     {InstructionKind::kRecvGradient, &Interpreter::RecvGradient},
     {InstructionKind::kBackward, &Interpreter::Backward},
     {InstructionKind::kSendGradient, &Interpreter::SendGradient},
+    {InstructionKind::kReduceGradients, &Interpreter::ReduceGradients},
+    {InstructionKind::kReduceLosses, &Interpreter::ReduceLosses},
+    {InstructionKind::kBroadcastTiedSum, &Interpreter::BroadcastTiedSum},
+    {InstructionKind::kBroadcastVerdict, &Interpreter::BroadcastVerdict},
     {InstructionKind::kSendTiedGradient, &Interpreter::SendTied},
     {InstructionKind::kRecvTiedGradient, &Interpreter::RecvTiedGradient},
     {InstructionKind::kSendTiedSum, &Interpreter::SendTied},
@@ -92,7 +85,11 @@ StageExecutor::Interpreter::Interpreter(ExecutorOptions options, compute::Stage<
       batches_(batches),
       directives_(directives),
       clock_(clock),
-      norms_layout_(*options_.graph, options_.ranges) {
+      training_groups_(options_.shape),
+      evaluation_groups_(options_.evaluation_shape),
+      name_(training_groups_.Name(training_groups_.GroupOf(options_.stage, options_.replica))),
+      norms_layout_(*options_.graph, options_.ranges),
+      slots_(options_.program) {
   CheckOptions();
   tied_gradients_ = FindTiedGradients();
   if (is_first()) {
@@ -110,16 +107,19 @@ StageExecutor::Interpreter::Interpreter(ExecutorOptions options, compute::Stage<
 }
 
 void StageExecutor::Interpreter::CheckOptions() const {
-  LH_CHECK(options_.stage >= 0 && options_.stage < options_.stages, "stage ", options_.stage,
-           " of ", options_.stages);
-  LH_CHECK(options_.ranges.size() == static_cast<size_t>(options_.stages) &&
+  LH_CHECK(options_.ranges.size() == static_cast<size_t>(options_.shape.stages) &&
            options_.ranges[options_.stage] == options_.range);
-  LH_CHECK(stage_->is_first() == is_first() && stage_->is_last() == is_last(), "stage ",
-           options_.stage, " of ", options_.stages, " holds other operators");
-  LH_CHECK(batches_ != nullptr || !(is_first() || is_last()), "stage ", options_.stage,
-           " needs batches");
-  LH_CHECK(directives_ != nullptr || !is_first(), "the first stage needs the directives");
-  LH_CHECK(exchange_ != nullptr || options_.stages == 1, "no exchange");
+  LH_CHECK(stage_->is_first() == is_first() && stage_->is_last() == is_last(), name_,
+           " holds other operators");
+  LH_CHECK(batches_ != nullptr || !(is_first() || is_last()), name_, " needs batches");
+  LH_CHECK(directives_ != nullptr || !is_first() || !is_leader(), name_, " needs the directives");
+  LH_CHECK(exchange_ != nullptr || options_.shape.stages == 1, "no exchange");
+  const int replicas = training_groups_.replicas(options_.stage);
+  const Collective* const collective = options_.collective;
+  LH_CHECK(collective == nullptr
+               ? replicas == 1
+               : collective->size() == replicas && collective->rank() == options_.replica,
+           name_, " of ", replicas, " replicas has another collective");
   for (const schedule::Program* program : {&options_.program, &options_.evaluation_program}) {
     for (const Instruction& instruction : program->instructions) {
       LH_CHECK(instruction.stage == options_.stage && instruction.step_offset == 0 &&
@@ -131,7 +131,7 @@ void StageExecutor::Interpreter::CheckOptions() const {
 
 std::vector<absl::Span<float>> StageExecutor::Interpreter::FindTiedGradients() const {
   std::vector<absl::Span<float>> found;
-  if (options_.stages == 1 || !(is_first() || is_last())) return found;
+  if (options_.shape.stages == 1 || !(is_first() || is_last())) return found;
   const auto uses_in = [&](const model::OpRange& range, int parameter) {
     const std::vector<model::ParameterUse> uses = options_.graph->Uses(range);
     return std::count_if(uses.begin(), uses.end(), [&](const model::ParameterUse& use) {
@@ -159,16 +159,17 @@ absl::StatusOr<StepResult> StageExecutor::Interpreter::RunStep(int64_t step) {
   const run::TrainSpec& train = options_.spec->train;
   pass_ = Pass();
   pass_.step = step;
+  if (is_last()) pass_.losses.resize(options_.shape.micro_batches);
   {
     const Stopwatch total(*clock_, pass_.timings.total);
-    LH_RETURN_IF_ERROR(stage_->ZeroGradients());
+    if (options_.gradient_tree == nullptr) LH_RETURN_IF_ERROR(stage_->ZeroGradients());
     LH_RETURN_IF_ERROR(RunProgram(options_.program));
   }
   StepResult result;
   result.step = step;
   result.applied = pass_.verdict.apply;
   result.gradient_norm = pass_.verdict.gradient_norm;
-  result.loss_sum = pass_.loss_sum;
+  result.loss_sum = LossSum();
   result.tokens = train.global_batch * options_.graph->context;
   result.learning_rate = run::LearningRate(train, step);
   result.directive = pass_.verdict.directive;
@@ -176,27 +177,31 @@ absl::StatusOr<StepResult> StageExecutor::Interpreter::RunStep(int64_t step) {
   return result;
 }
 
+double StageExecutor::Interpreter::LossSum() const {
+  return std::accumulate(pass_.losses.begin(), pass_.losses.end(), 0.0);
+}
+
 absl::StatusOr<EvaluationResult> StageExecutor::Interpreter::Evaluate(int64_t step) {
   pass_ = Pass();
   pass_.step = step;
   pass_.evaluation = true;
+  if (is_last()) pass_.losses.resize(options_.evaluation_shape.micro_batches);
   LH_RETURN_IF_ERROR(RunProgram(options_.evaluation_program));
   EvaluationResult result;
-  result.loss_sum = pass_.loss_sum;
+  result.loss_sum = LossSum();
   result.targets = batches_ != nullptr ? batches_->validation_targets() : 0;
   return result;
 }
 
 absl::Status StageExecutor::Interpreter::RunProgram(const schedule::Program& program) {
-  slots_ = program.slots;
+  slots_ = schedule::SlotMap(program);
   for (const Instruction& instruction : program.instructions) {
     absl::Status status;
     if (options_.check_cancelled) status = options_.check_cancelled();
     if (status.ok()) status = (this->*MethodOf(instruction.kind))(instruction);
     if (!status.ok()) {
       return Annotate(status,
-                      absl::StrCat("stage ", options_.stage,
-                                   pass_.evaluation ? ", evaluation after step " : ", step ",
+                      absl::StrCat(name_, pass_.evaluation ? ", evaluation after step " : ", step ",
                                    pass_.step, ", ", schedule::ToText(instruction)));
     }
   }
@@ -222,7 +227,7 @@ absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction)
       SlotOf(instruction), is_first() ? absl::MakeConstSpan(tokens_) : absl::Span<const int32_t>(),
       is_last() ? absl::MakeConstSpan(targets_) : absl::Span<const int32_t>(),
       is_last() ? &loss_sum : nullptr));
-  pass_.loss_sum += loss_sum;
+  if (is_last()) pass_.losses[instruction.micro_batch] = loss_sum;
   return absl::OkStatus();
 }
 
@@ -236,7 +241,10 @@ absl::Status StageExecutor::Interpreter::RecvGradient(const Instruction& instruc
 
 absl::Status StageExecutor::Interpreter::Backward(const Instruction& instruction) {
   const Stopwatch compute(*clock_, pass_.timings.compute);
-  return stage_->Backward(SlotOf(instruction));
+  compute::GradientTree<float>* const tree = options_.gradient_tree;
+  if (tree != nullptr) LH_RETURN_IF_ERROR(tree->BeginMicroBatch());
+  LH_RETURN_IF_ERROR(stage_->Backward(SlotOf(instruction)));
+  return tree != nullptr ? tree->EndMicroBatch() : absl::OkStatus();
 }
 
 absl::Status StageExecutor::Interpreter::SendGradient(const Instruction& instruction) {
@@ -279,7 +287,7 @@ absl::Status StageExecutor::Interpreter::RecvTiedSum(const Instruction& instruct
 
 absl::Status StageExecutor::Interpreter::RecvNorms(const Instruction& instruction) {
   LH_ASSIGN_OR_RETURN(const std::vector<double> values, ReceiveDoubles(instruction));
-  LH_ASSIGN_OR_RETURN(pass_.norms_after, norms_layout_.FromDoubles(PeerOf(instruction), values));
+  LH_ASSIGN_OR_RETURN(pass_.norms_after, norms_layout_.FromDoubles(options_.stage + 1, values));
   return absl::OkStatus();
 }
 
@@ -328,6 +336,7 @@ absl::Status StageExecutor::Interpreter::SendVerdict(const Instruction& instruct
 
 absl::Status StageExecutor::Interpreter::OptimizerStep(const Instruction& instruction) {
   if (!pass_.verdict.apply) return absl::OkStatus();
+  LH_RETURN_IF_ERROR(SumUses());
   const run::TrainSpec& train = options_.spec->train;
   const compute::AdamWStep step{.learning_rate = run::LearningRate(train, pass_.step),
                                 .beta1 = train.optimizer.beta1,
@@ -341,7 +350,7 @@ absl::Status StageExecutor::Interpreter::OptimizerStep(const Instruction& instru
 }
 
 int StageExecutor::Interpreter::PeerOf(const Instruction& instruction) const {
-  return schedule::PeerStage(instruction.kind, options_.stage, options_.stages);
+  return groups().Peer(instruction);
 }
 
 FrameKey StageExecutor::Interpreter::KeyOf(const Instruction& instruction, uint32_t index) const {
@@ -349,7 +358,9 @@ FrameKey StageExecutor::Interpreter::KeyOf(const Instruction& instruction, uint3
   return {.epoch = options_.epoch,
           .step = static_cast<uint64_t>(pass_.step),
           .micro_batch = static_cast<uint32_t>(instruction.micro_batch),
-          .stage = static_cast<uint32_t>(sends ? PeerOf(instruction) : options_.stage),
+          .stage = static_cast<uint32_t>(
+              sends ? schedule::PeerStage(instruction.kind, options_.stage, options_.shape.stages)
+                    : options_.stage),
           .kind = FrameKindOf(instruction.kind, pass_.evaluation),
           .index = index};
 }

@@ -3,11 +3,13 @@
 #define LONGHAUL_WORKER_EXEC_INTERPRETER_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "schedule/groups.h"
 #include "worker/exec/norms.h"
 #include "worker/exec/stage_executor.h"
 #include "worker/exec/verdict.h"
@@ -37,8 +39,8 @@ class StageExecutor::Interpreter {
   struct Pass {
     int64_t step = 0;
     bool evaluation = false;
-    bool summed = false;  // SumUses has been called
-    double loss_sum = 0;
+    bool summed = false;                     // SumUses has been called
+    std::vector<double> losses;              // by micro-batch; last stage
     std::vector<ParameterNorm> norms_after;  // of the stages after this one
     Verdict verdict;
     StepTimings timings;
@@ -53,6 +55,10 @@ class StageExecutor::Interpreter {
   absl::Status RecvGradient(const Instruction& instruction);
   absl::Status Backward(const Instruction& instruction);
   absl::Status SendGradient(const Instruction& instruction);
+  absl::Status ReduceGradients(const Instruction& instruction);
+  absl::Status ReduceLosses(const Instruction& instruction);
+  absl::Status BroadcastTiedSum(const Instruction& instruction);
+  absl::Status BroadcastVerdict(const Instruction& instruction);
   absl::Status SendTied(const Instruction& instruction);
   absl::Status RecvTiedGradient(const Instruction& instruction);
   absl::Status RecvTiedSum(const Instruction& instruction);
@@ -68,7 +74,7 @@ class StageExecutor::Interpreter {
   // This stage's norms, then those of the stages after it.
   absl::StatusOr<std::vector<ParameterNorm>> NormsFromHere();
 
-  // The stage at the other end of a send or receive, and the key of its frame.
+  // The group at the other end of a send or receive, and the key of its frame.
   int PeerOf(const Instruction& instruction) const;
   FrameKey KeyOf(const Instruction& instruction, uint32_t index = 0) const;
   absl::Status Send(const Instruction& instruction, absl::Span<const float> values,
@@ -82,8 +88,14 @@ class StageExecutor::Interpreter {
   std::vector<absl::Span<float>> FindTiedGradients() const;
 
   bool is_first() const { return options_.stage == 0; }
-  bool is_last() const { return options_.stage == options_.stages - 1; }
-  int SlotOf(const Instruction& instruction) const { return instruction.micro_batch % slots_; }
+  bool is_last() const { return options_.stage == options_.shape.stages - 1; }
+  bool is_leader() const { return options_.replica == 0; }
+  const schedule::Groups& groups() const {
+    return pass_.evaluation ? evaluation_groups_ : training_groups_;
+  }
+  int SlotOf(const Instruction& instruction) const { return slots_.Of(instruction.micro_batch); }
+  // Of the losses, in micro-batch order whoever computed them.
+  double LossSum() const;
 
   const ExecutorOptions options_;
   compute::Stage<float>* const stage_;
@@ -91,11 +103,13 @@ class StageExecutor::Interpreter {
   const data::Batches* const batches_;
   DirectiveBox* const directives_;
   Clock* const clock_;
+  const schedule::Groups training_groups_, evaluation_groups_;
+  const std::string name_;  // "stage 1 replica 2"
   const NormsLayout norms_layout_;
   std::vector<absl::Span<float>> tied_gradients_;
   std::vector<float> tied_received_;       // first stage: the head use's accumulator as it came
   std::vector<int32_t> tokens_, targets_;  // of one micro-batch; first and last stage
-  int slots_ = 1;                          // of the program that runs
+  schedule::SlotMap slots_;                // of the program that runs
   Pass pass_;
 };
 

@@ -1,5 +1,5 @@
-// Interprets a stage's program: each instruction is one call on the stage, the batches or the
-// exchange.
+// Interprets a device group's program: each instruction is one call on the stage, the batches, the
+// exchange or the collective.
 #ifndef LONGHAUL_WORKER_EXEC_STAGE_EXECUTOR_H_
 #define LONGHAUL_WORKER_EXEC_STAGE_EXECUTOR_H_
 
@@ -12,11 +12,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "compute/stage/gradient_tree.h"
 #include "compute/stage/stage.h"
 #include "data/batches.h"
 #include "model/graph.h"
 #include "run/run_spec.h"
 #include "schedule/program.h"
+#include "worker/comm/collective.h"
 #include "worker/comm/exchange.h"
 
 namespace longhaul::worker {
@@ -41,14 +43,14 @@ class DirectiveBox {
 struct StepTimings {
   double total = 0;
   double compute = 0;  // in the operators, the norm and the optimizer
-  double wait = 0;     // in receives, decoding included
+  double wait = 0;     // in receives, decoding included, and in collectives
 };
 
 struct StepResult {
   int64_t step = 0;
   bool applied = true;       // false: skipped because the norm was not finite
   double gradient_norm = 0;  // of the mean gradient, before clipping
-  double loss_sum = 0;       // last stage only: over the step's tokens
+  double loss_sum = 0;       // last stage only, every replica: over the step's tokens
   int64_t tokens = 0;        // of the whole global batch
   double learning_rate = 0;
   Directive directive = Directive::kNone;
@@ -56,7 +58,7 @@ struct StepResult {
 };
 
 struct EvaluationResult {
-  double loss_sum = 0;  // last stage only
+  double loss_sum = 0;  // last stage only, every replica
   int64_t targets = 0;  // in the validation split; 0 on stages without batches
 };
 
@@ -65,12 +67,17 @@ struct ExecutorOptions {
   const model::Graph* graph = nullptr;
   Epoch epoch;
   int stage = 0;
-  int stages = 1;
+  int replica = 0;
   model::OpRange range;
   std::vector<model::OpRange> ranges;  // of all stages
+  schedule::Shape shape;               // that the program is of
   schedule::Program program;
+  schedule::Shape evaluation_shape;
   schedule::Program evaluation_program;       // empty instructions: no validation split
   absl::Duration wait_max = absl::Hours(24);  // of a single wait for a peer that is there
+  Collective* collective = nullptr;           // of the stage's replicas; null: there is one
+  // For the group's micro-batches of a step: gradients are summed over a tree. Null: in order.
+  compute::GradientTree<float>* gradient_tree = nullptr;
   // Asked before each instruction; an error ends the step. A pipeline of one stage waits for no
   // peer and would hear of a cancelled exchange nowhere else. Empty: never.
   std::function<absl::Status()> check_cancelled;
@@ -79,7 +86,8 @@ struct ExecutorOptions {
 // One thread. Everything passed by pointer outlives the executor.
 class StageExecutor {
  public:
-  // `batches`: first and last stage; null elsewhere. `directives`: first stage; null elsewhere.
+  // `batches`: first and last stage; null elsewhere. `directives`: first stage's first replica;
+  // null elsewhere.
   StageExecutor(ExecutorOptions options, compute::Stage<float>* stage, Exchange* exchange,
                 const data::Batches* batches, DirectiveBox* directives, Clock* clock);
   ~StageExecutor();

@@ -91,7 +91,7 @@ LinkOptions MakeLink(const Assignment& assignment, const StagePlan& plan,
   const int upstream = std::min(self, peer);
   const StagePeer& other = assignment.stages[peer];
   LinkOptions link;
-  link.peer_stage = peer;
+  link.peer_group = link.peer_stage = peer;
   link.peer_node = other.node;
   link.peer_address = other.data_address;
   link.tied_elements = static_cast<uint64_t>(tied_elements);
@@ -134,19 +134,18 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
   for (const int parameter : tied) {
     tied_elements = std::max(tied_elements, plan.graph.parameters[parameter].elements());
   }
-  const schedule::Shape shape{
-      .stages = stages,
-      .micro_batches = static_cast<int>(assignment.spec.train.micro_batches()),
-      .tied = !tied.empty()};
+  plan.shape = {.stages = stages,
+                .micro_batches = static_cast<int>(assignment.spec.train.micro_batches()),
+                .tied = !tied.empty()};
   LH_ASSIGN_OR_RETURN(const std::vector<schedule::Program> programs,
-                      schedule::Generate(assignment.spec.schedule, shape));
-  LH_RETURN_IF_ERROR(schedule::Replay(programs, shape));
+                      schedule::Generate(assignment.spec.schedule, plan.shape));
+  LH_RETURN_IF_ERROR(schedule::Replay(programs, plan.shape));
   plan.program = programs[assignment.stage];
   if (validation_micro_batches > 0) {
-    plan.evaluation_program = schedule::GenerateEvaluationOf(
-        schedule::EvaluationShape(std::vector<int>(stages, 1),
-                                  static_cast<int>(validation_micro_batches)),
-        assignment.stage, /*replica=*/0);
+    plan.evaluation_shape = schedule::EvaluationShape(std::vector<int>(stages, 1),
+                                                      static_cast<int>(validation_micro_batches));
+    plan.evaluation_program =
+        schedule::GenerateEvaluationOf(plan.evaluation_shape, assignment.stage, /*replica=*/0);
   }
   for (int peer = 0; peer < stages; ++peer) {
     const bool neighbour = std::abs(peer - assignment.stage) == 1;

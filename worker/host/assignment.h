@@ -17,7 +17,9 @@ namespace longhaul::worker {
 struct StagePlan {
   model::Graph graph;
   std::vector<model::OpRange> ranges;  // of all stages
-  schedule::Program program;           // of this stage
+  schedule::Shape shape;
+  schedule::Program program;  // of this stage
+  schedule::Shape evaluation_shape;
   schedule::Program evaluation_program;
   std::vector<LinkOptions> links;
   bool is_first = false, is_last = false;

@@ -181,7 +181,7 @@ absl::Status StageJob::Train() {
   exchange_options.run = assignment_.run;
   exchange_options.epoch = assignment_.epoch;
   exchange_options.token = assignment_.token;
-  exchange_options.stage = assignment_.stage;
+  exchange_options.group = exchange_options.stage = assignment_.stage;
   exchange_options.links = plan_.links;
   exchange_options.silence_max = *options_.peer_silence_max;
   LH_ASSIGN_OR_RETURN(
@@ -214,10 +214,11 @@ absl::Status StageJob::Train() {
   executor_options.graph = &plan_.graph;
   executor_options.epoch = assignment_.epoch;
   executor_options.stage = assignment_.stage;
-  executor_options.stages = static_cast<int>(plan_.ranges.size());
   executor_options.range = plan_.ranges[assignment_.stage];
   executor_options.ranges = plan_.ranges;
+  executor_options.shape = plan_.shape;
   executor_options.program = plan_.program;
+  executor_options.evaluation_shape = plan_.evaluation_shape;
   executor_options.evaluation_program = plan_.evaluation_program;
   executor_options.wait_max = kPeerBusyMax;
   executor_options.check_cancelled = [this] { return CheckCancelled(); };
