@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cli/local_cluster.h"
 #include "daemon/rpc/endpoint.h"
+#include "daemon/rpc/read_shard.h"
 #include "daemon/rpc/status.h"
 
 namespace longhaul::cli {
@@ -258,22 +259,9 @@ absl::Status Client::Upload(const data::DatasetIndex& index, const std::string& 
 absl::StatusOr<std::string> Client::FetchShard(const std::string& sha256, uint64_t bytes_max) {
   grpc::ClientContext call;
   Prepare(call, absl::Minutes(10));
-  v1::FetchShardRequest request;
-  request.set_sha256(sha256);
-  const auto reader = storage_->FetchShard(&call, request);
-  std::string bytes;
-  v1::ShardPiece piece;
-  while (reader->Read(&piece)) {
-    if (piece.data().size() > bytes_max - bytes.size()) {
-      call.TryCancel();
-      reader->Finish();
-      return absl::DataLossError(
-          absl::StrCat("shard ", sha256, " is longer than its manifest says"));
-    }
-    bytes += piece.data();
-  }
-  LH_RETURN_IF_ERROR(Convert(reader->Finish()));
-  return bytes;
+  daemon::ShardBytes shard = daemon::ReadShard(*storage_, call, sha256, bytes_max);
+  LH_RETURN_IF_ERROR(Convert(shard.status));
+  return std::move(shard.bytes);
 }
 
 }  // namespace longhaul::cli

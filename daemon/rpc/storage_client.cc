@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "daemon/rpc/endpoint.h"
+#include "daemon/rpc/read_shard.h"
 #include "daemon/rpc/status.h"
 #include "daemon/rpc/storage_server.h"
 
@@ -72,24 +73,9 @@ absl::StatusOr<std::string> StorageClient::FetchChunk(const std::string& dataset
 absl::StatusOr<std::string> StorageClient::FetchShard(const std::string& sha256, uint64_t bytes_max,
                                                       absl::Time deadline) {
   Call call(*this, absl::StrCat("shard ", sha256), deadline);
-  v1::FetchShardRequest request;
-  request.set_sha256(sha256);
-  const auto reader = stub_->FetchShard(&call.context(), request);
-  v1::ShardPiece piece;
-  std::string bytes;
-  bool too_long = false;
-  while (!too_long && reader->Read(&piece)) {
-    too_long = piece.data().size() > bytes_max - bytes.size();
-    if (!too_long) bytes += piece.data();
-  }
-  if (too_long) call.context().TryCancel();
-  const grpc::Status end = reader->Finish();
-  if (too_long) {
-    return absl::DataLossError(absl::StrCat("coordinator ", coordinator_, " sent more than the ",
-                                            bytes_max, " bytes of shard ", sha256));
-  }
-  LH_RETURN_IF_ERROR(call.End(end));
-  return bytes;
+  ShardBytes shard = ReadShard(*stub_, call.context(), sha256, bytes_max);
+  LH_RETURN_IF_ERROR(call.End(shard.status));
+  return std::move(shard.bytes);
 }
 
 absl::Status StorageClient::StoreShard(const std::string& sha256, absl::string_view bytes,
