@@ -154,15 +154,6 @@ absl::Status StartDaemons(const LocalClusterOptions& options, LocalCluster& clus
 // Takes the exit status of a process that is our child, so that it does not stay a zombie.
 void Reap(const LocalProcess& process) { ::waitpid(process.pid, nullptr, WNOHANG); }
 
-std::vector<LocalProcess> Alive(const std::vector<LocalProcess>& processes) {
-  std::vector<LocalProcess> alive;
-  for (const LocalProcess& process : processes) {
-    Reap(process);
-    if (IsAlive(process)) alive.push_back(process);
-  }
-  return alive;
-}
-
 void Signal(const std::vector<LocalProcess>& processes, int signal) {
   for (const LocalProcess& process : processes) {
     if (IsAlive(process)) ::kill(process.pid, signal);
@@ -191,16 +182,6 @@ absl::Status End(const std::vector<LocalProcess>& processes, absl::Duration pati
   return absl::DeadlineExceededError(absl::StrCat("still running: ", absl::StrJoin(left, ", ")));
 }
 
-absl::Status EndCluster(const LocalCluster& cluster, absl::Duration patience) {
-  std::vector<LocalProcess> workers, coordinators;
-  for (const LocalProcess& process : cluster.processes) {
-    (process.name == "coordinator" ? coordinators : workers).push_back(process);
-  }
-  const absl::Status ended = End(workers, patience);
-  LH_RETURN_IF_ERROR(End(coordinators, patience));
-  return ended;
-}
-
 }  // namespace
 
 std::string LocalTokenFile(const std::string& dir) { return absl::StrCat(dir, "/token"); }
@@ -223,6 +204,15 @@ bool IsAlive(const LocalProcess& process) {
   return process.pid > 0 && ticks.ok() && *ticks == process.start_ticks;
 }
 
+std::vector<LocalProcess> Alive(const std::vector<LocalProcess>& processes) {
+  std::vector<LocalProcess> alive;
+  for (const LocalProcess& process : processes) {
+    Reap(process);
+    if (IsAlive(process)) alive.push_back(process);
+  }
+  return alive;
+}
+
 absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& options) {
   LH_RETURN_IF_ERROR(MakeDirectories(options.dir));
   LH_ASSIGN_OR_RETURN(const std::optional<LocalCluster> old, ReadLocalCluster(options.dir));
@@ -242,16 +232,20 @@ absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& option
   LH_RETURN_IF_ERROR(WriteConfigs(options, cluster.coordinator));
   const absl::Status started = StartDaemons(options, cluster);
   if (started.ok()) return cluster;
-  const absl::Status ended = EndCluster(cluster, absl::Seconds(2));
+  const absl::Status ended = StopLocalCluster(cluster, absl::Seconds(2), [] {});
   return ended.ok() ? started : Annotate(started, ended.message());
 }
 
-absl::Status StopLocalCluster(const std::string& dir, absl::Duration patience) {
-  LH_ASSIGN_OR_RETURN(const std::optional<LocalCluster> cluster, ReadLocalCluster(dir));
-  if (!cluster.has_value()) {
-    return absl::NotFoundError(absl::StrCat("there is no local cluster in ", dir));
+absl::Status StopLocalCluster(const LocalCluster& cluster, absl::Duration patience,
+                              absl::FunctionRef<void()> workers_gone) {
+  std::vector<LocalProcess> workers, coordinators;
+  for (const LocalProcess& process : cluster.processes) {
+    (process.name == "coordinator" ? coordinators : workers).push_back(process);
   }
-  return EndCluster(*cluster, patience);
+  const absl::Status ended = End(workers, patience);
+  workers_gone();
+  LH_RETURN_IF_ERROR(End(coordinators, patience));
+  return ended;
 }
 
 }  // namespace longhaul::cli

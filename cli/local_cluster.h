@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -49,10 +50,14 @@ bool IsAlive(const LocalProcess& process);
 // are kept.
 absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& options);
 
+// Those of the processes that still run.
+std::vector<LocalProcess> Alive(const std::vector<LocalProcess>& processes);
+
 // SIGTERM (workers first, so that they can leave their run in order), a second one after
-// `patience`, SIGKILL after twice that. Waits until all are gone; the error names who is still
-// there.
-absl::Status StopLocalCluster(const std::string& dir, absl::Duration patience);
+// `patience`, SIGKILL after twice that. Calls `workers_gone` in between, while the coordinator is
+// still there. Waits until all are gone; the error names who is still there.
+absl::Status StopLocalCluster(const LocalCluster& cluster, absl::Duration patience,
+                              absl::FunctionRef<void()> workers_gone);
 
 }  // namespace longhaul::cli
 

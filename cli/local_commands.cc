@@ -8,8 +8,11 @@
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
@@ -17,6 +20,7 @@
 #include "cli/local_cluster.h"
 #include "cli/local_process.h"
 #include "cli/output.h"
+#include "cli/stopped_runs.h"
 #include "nlohmann/json.hpp"
 
 namespace longhaul::cli {
@@ -101,6 +105,30 @@ void PrintUp(const Context& context, const LocalCluster& cluster,
   if (!options.detach) Print("Ctrl+C stops the cluster\n");
 }
 
+std::string Names(const std::vector<LocalProcess>& processes) {
+  return absl::StrJoin(processes, ", ", [](std::string* out, const LocalProcess& process) {
+    out->append(process.name);
+  });
+}
+
+// Stops the cluster that `local` leads to and prints what was stopped and what became of its runs.
+absl::Status StopAndTell(const Context& local, const LocalCluster& cluster,
+                         absl::Duration patience) {
+  const std::vector<LocalProcess> alive = Alive(cluster.processes);
+  if (alive.empty()) {
+    if (!local.json()) Print(absl::StrCat("nothing of the cluster in ", local.dir, " runs\n"));
+    return absl::OkStatus();
+  }
+  if (!local.json()) Print(absl::StrCat("stopping ", Names(alive), "\n"));
+  StoppedRuns runs(local);
+  LH_RETURN_IF_ERROR(StopLocalCluster(cluster, patience, [&] { runs.PrintEnds(local); }));
+  if (!local.json()) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const LocalProcess& process : alive) names.push_back(process.name);
+  PrintJsonLine({{"dir", local.dir}, {"stopped", names}});
+  return absl::OkStatus();
+}
+
 int Up(Context& context, LocalClusterOptions options) {
   if (options.sites > options.workers) {
     return Fail(absl::InvalidArgumentError(absl::StrCat(
@@ -120,19 +148,28 @@ int Up(Context& context, LocalClusterOptions options) {
   auto cluster = StartLocalCluster(options);
   if (!cluster.ok()) return Fail(cluster.status());
   if (absl::Status ready = AwaitReady(*cluster, local, options.workers, signals); !ready.ok()) {
-    const absl::Status stopped = StopLocalCluster(options.dir, absl::Seconds(1));
+    const absl::Status stopped = StopLocalCluster(*cluster, absl::Seconds(1), [] {});
     return Fail(stopped.ok() ? ready : Annotate(ready, stopped.message()));
   }
   PrintUp(context, *cluster, options);
   if (options.detach) return kExitDone;
   Supervise(*cluster, options.dir, signals);
-  const absl::Status stopped = StopLocalCluster(options.dir, absl::Seconds(30));
+  local.output = context.output;
+  const absl::Status stopped = StopAndTell(local, *cluster, absl::Seconds(30));
   return stopped.ok() ? kExitDone : Fail(stopped);
 }
 
 int Down(Context& context, const DownOptions& options) {
+  Context local;
+  local.dir = context.LocalDir();
+  local.output = context.output;
+  const auto cluster = ReadLocalCluster(local.dir);
+  if (!cluster.ok()) return Fail(cluster.status());
+  if (!cluster->has_value()) {
+    return Fail(absl::NotFoundError(absl::StrCat("there is no local cluster in ", local.dir)));
+  }
   const absl::Status stopped =
-      StopLocalCluster(context.LocalDir(), absl::Seconds(options.patience_seconds));
+      StopAndTell(local, **cluster, absl::Seconds(options.patience_seconds));
   return stopped.ok() ? kExitDone : Fail(stopped);
 }
 

@@ -304,9 +304,29 @@ def full_disk():
         cluster.digest("d")
 
 
+def stopped_cluster():
+    """`longhaul down` in the middle of a run says what it stops and where the run stands."""
+    with Cluster() as cluster:
+        folder = cluster.folder / "local"
+        here = ("--dir", folder)
+        cluster.ok("up", "--workers", 2, "--sites", 2, "--detach", *here)
+        try:
+            cluster.ok("run", "start", cluster.write_run("s", steps=3000, stages=2), *here)
+            wait_for("some steps", lambda: cluster.json_lines("run", "show", "s", *here)[0]["step"])
+        finally:
+            said = cluster.ok("down", *here, timeout=60)
+        print(f"  {said}", flush=True)
+        for part in ("stopping coordinator, worker-1, worker-2", "run s is stopped at step ",
+                     "of 3000 (checkpoint of step ", "longhaul run resume s"):
+            if part not in said:
+                raise Failure(f"no '{part}' in: {said}")
+        if "nothing" not in cluster.ok("down", *here):
+            raise Failure("a cluster that was stopped is stopped again")
+
+
 CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordinator,
          terminated_coordinator, drained_node, signalled_worker, corrupt_shards,
-         older_checkpoint, full_disk]
+         older_checkpoint, full_disk, stopped_cluster]
 
 
 def main():
