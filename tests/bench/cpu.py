@@ -13,13 +13,14 @@ Rows already measured for this commit are read from the results file; --fresh me
 """
 
 import argparse
-import json
+import itertools
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from results import ROOT, AtLeast, AtMost, Benchmark, Figure, Spread, add_arguments
+
 HERE = Path(__file__).resolve().parent
 
 # hidden: layers, heads, context, sequences in the micro-batch, target of eager, of the share
@@ -94,43 +95,30 @@ def measure(python, shape, rounds, compiled):
             "peak": {name: side.close() for name, side in sides.items()}}
 
 
-def ratios(row, name):
-    return [theirs / ours for ours, theirs in zip(row["seconds"]["ours"], row["seconds"][name])]
+HEADINGS = ["hidden", "vocab", "threads", ("figure", 23), ("measured", 24), "target"]
 
 
-class Table:
-    """Prints figures beside their targets and remembers whether one was missed."""
+def show(bench, shape, row):
+    """Prints the figures of one shape."""
+    def line(name, values, target=None, style=".2f"):
+        value = Spread.of(values) if len(values) > 1 else values[0]
+        bench.row(*shape, name, *Figure(value, target, style).cells())
 
-    def __init__(self):
-        self.failed = False
-        print(f"{'hidden':>6} {'vocab':>6} {'threads':>7}  {'figure':<24} {'measured':>10}  "
-              f"{'spread':>11}  target")
+    eager_target, share_target = SHAPES[shape[0]][4:]
+    seconds = row["seconds"]
+    for name, times in seconds.items():
+        line(f"tokens/s, {name}", [row["tokens"] / time for time in times], style=",.0f")
+    line("times eager", ratios(seconds, "eager"), AtLeast(eager_target))
+    if "compiled" in seconds:
+        line("times compiled", ratios(seconds, "compiled"), AtLeast(COMPILED_TARGET))
+    line("matrix product, GFLOP/s", [row["product_rate"] / 1e9])
+    line("share of it", row["shares"], AtLeast(share_target))
+    ours, eager = row["peak"]["ours"] / 2**20, row["peak"]["eager"] / 2**20
+    line("peak memory, MiB", [ours], AtMost(eager), ",.0f")
 
-    def line(self, shape, figure, values, target="", ok=True):
-        middle = statistics.median(values)
-        form = ".2f" if middle < 100 else ",.0f"
-        spread = ""
-        if len(values) > 1:
-            low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-            spread = f"{low:{form}}-{high:{form}}"
-        self.failed |= not ok
-        print(f"{shape[0]:>6} {shape[1]:>6} {shape[2]:>7}  {figure:<24} {middle:>10{form}}  "
-              f"{spread:>11}  {target}{'' if ok else '  FAIL'}", flush=True)
 
-    def at_least(self, shape, figure, values, target):
-        self.line(shape, figure, values, f">= {target}", statistics.median(values) >= target)
-
-    def row(self, shape, row):
-        eager_target, share_target = SHAPES[shape[0]][4:]
-        for name, seconds in row["seconds"].items():
-            self.line(shape, f"tokens/s, {name}", [row["tokens"] / time for time in seconds])
-        self.at_least(shape, "times eager", ratios(row, "eager"), eager_target)
-        if "compiled" in row["seconds"]:
-            self.at_least(shape, "times compiled", ratios(row, "compiled"), COMPILED_TARGET)
-        self.line(shape, "matrix product, GFLOP/s", [row["product_rate"] / 1e9])
-        self.at_least(shape, "share of it", row["shares"], share_target)
-        ours, eager = row["peak"]["ours"] / 2**20, row["peak"]["eager"] / 2**20
-        self.line(shape, "peak memory, MiB", [ours], f"<= {eager:,.0f} (eager)", ours <= eager)
+def ratios(seconds, name):
+    return [theirs / ours for ours, theirs in zip(seconds["ours"], seconds[name], strict=True)]
 
 
 def check_torch(python):
@@ -143,12 +131,6 @@ def check_torch(python):
              "  ./dev bench cpu --python .venv/bin/python")
 
 
-def commit():
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
-                           capture_output=True, text=True, check=False)
-    return found.stdout.strip()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -159,28 +141,18 @@ def main():
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-compiled", action="store_true", help="leave the compiled mode out")
-    parser.add_argument("--fresh", action="store_true", help="measure every row again")
-    parser.add_argument("--results", type=Path, default=ROOT / "build/bench/cpu.json")
+    add_arguments(parser)
     options = parser.parse_args()
     version = check_torch(options.python)
     print(f"PyTorch {version}, fp32, one micro-batch a step")
-    results = {}
-    if options.results.exists() and not options.fresh:
-        results = json.loads(options.results.read_text())
-    table = Table()
-    for hidden in options.hidden:
-        for vocab in options.vocab:
-            for threads in options.threads:
-                shape = (hidden, vocab, threads)
-                key = f"{commit()} torch {version} {shape} {SHAPES[hidden]} {options.rounds} " \
-                      f"{'eager' if options.no_compiled else 'compiled'}"
-                if key not in results:
-                    results[key] = measure(options.python, shape, options.rounds,
-                                           not options.no_compiled)
-                    options.results.parent.mkdir(parents=True, exist_ok=True)
-                    options.results.write_text(json.dumps(results))
-                table.row(shape, results[key])
-    sys.exit(1 if table.failed else 0)
+    bench = Benchmark("cpu", HEADINGS, fresh=options.fresh)
+    for shape in itertools.product(options.hidden, options.vocab, options.threads):
+        configuration = {"torch": version, "shape": shape, "rounds": options.rounds,
+                         "compiled": not options.no_compiled}
+        row = bench.measure(configuration, lambda: measure(options.python, shape, options.rounds,
+                                                           not options.no_compiled))
+        show(bench, shape, row)
+    bench.finish()
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of repeated measurements, and the lowest and highest."""
+    """The median of repeated measurements, and their quartiles."""
     median: float
     low: float
     high: float
@@ -64,7 +64,10 @@ class Spread:
     @staticmethod
     def of(values):
         values = list(values)
-        return Spread(statistics.median(values), min(values), max(values))
+        if len(values) == 1:
+            return Spread(values[0], values[0], values[0])
+        return Spread(*(statistics.quantiles(values, n=4, method="inclusive")[i]
+                        for i in (1, 0, 2)))
 
     @staticmethod
     def ratio(ours, theirs):
@@ -178,15 +181,18 @@ class Store:
 
 
 class Benchmark:
-    """Prints a table row by row, measures what was not measured yet, and remembers misses."""
+    """Prints a table row by row, measures what was not measured yet, and remembers misses. A
+    heading may come with the width of its column: ("figure", 24)."""
 
     def __init__(self, name, headings, fresh=False, root=ROOT):
         self.name = name
         self.fresh = fresh
         self.state = tree_state(root)
         self.store = Store(Path(root) / "build" / "bench" / "results.json")
-        self.widths = [max(len(heading), 8) for heading in headings]
-        self.headings = headings
+        self.widths = [heading[1] if isinstance(heading, tuple) else max(len(heading), 8)
+                       for heading in headings]
+        self.headings = [heading[0] if isinstance(heading, tuple) else heading
+                         for heading in headings]
         self.missed = False
         if self.state is None:
             print("bench: not a git checkout, so that nothing is resumed", file=sys.stderr)

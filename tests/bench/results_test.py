@@ -99,7 +99,7 @@ class ResultsTest(unittest.TestCase):
 
     def test_targets_stand_beside_figures_and_misses_fail(self):
         lines, code = self.table(("a", Figure(2.0, AtLeast(2), ".1f")),
-                                 ("b", Figure(Spread.of([3, 1, 2]), AtMost(2), ".1f")),
+                                 ("b", Figure(Spread.of([4, 1, 0, 2, 3]), AtMost(2), ".1f")),
                                  ("c", Figure(7)))
         self.assertEqual([line.split() for line in lines],
                          [["name", "rate", "target"], ["a", "2.0", ">=", "2"],
@@ -112,7 +112,8 @@ class ResultsTest(unittest.TestCase):
             self.assertEqual(code, 1)
 
     def test_a_ratio_is_taken_turn_by_turn(self):
-        self.assertEqual(Spread.ratio([2, 40, 6], [1, 10, 2]), Spread(3, 2, 4))
+        self.assertEqual(Spread.ratio([2, 40, 6, 9, 2], [1, 10, 2, 1, 2]), Spread(3, 2, 4))
+        self.assertEqual(Spread.ratio([6], [2]), Spread(3, 3, 3))
         with self.assertRaises(ValueError):
             Spread.ratio([1, 2], [1])
 
