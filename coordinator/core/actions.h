@@ -99,7 +99,7 @@ struct PruneCheckpoints {
 // --- records and answers ---
 
 struct RecordStep {
-  StepReport report;  // idempotent by (run, step, stage)
+  control::StepReport report;  // idempotent by (run, step, stage)
 };
 struct Reply {
   uint64_t request = 0;

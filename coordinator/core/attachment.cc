@@ -7,7 +7,7 @@ namespace longhaul::coordinator {
 namespace {
 
 // The worker holds a stage that is not in force: free it.
-void DismissStray(Turn& turn, uint64_t session, const Attachment& attachment) {
+void DismissStray(Turn& turn, uint64_t session, const control::Attachment& attachment) {
   const RunRecord* run = FindRun(turn.state, attachment.run);
   const bool saved = run != nullptr && run->epoch == attachment.epoch &&
                      run->checkpoint.has_value() && run->checkpoint->step == attachment.step;
@@ -24,7 +24,7 @@ void DismissStray(Turn& turn, uint64_t session, const Attachment& attachment) {
   turn.Do(AbortStage{session, attachment.run, attachment.epoch, reason});
 }
 
-bool Holds(const Place& place, const Attachment& attachment) {
+bool Holds(const Place& place, const control::Attachment& attachment) {
   return place.run != nullptr && place.run->spec.name == attachment.run &&
          place.run->epoch == attachment.epoch && place.stage == attachment.stage;
 }
@@ -53,7 +53,7 @@ void ContinueStage(Turn& turn, const NodeRecord& node, const Place& place, int64
 
 }  // namespace
 
-void Attach(Turn& turn, NodeRecord& node, const std::optional<Attachment>& attachment,
+void Attach(Turn& turn, NodeRecord& node, const std::optional<control::Attachment>& attachment,
             bool new_process) {
   const Place place = FindPlace(turn.state, node.facts.profile.name);
   const bool holds = attachment.has_value() && Holds(place, *attachment);

@@ -69,30 +69,31 @@ void OnCommitFailed(Turn& turn, RunRecord& run, int64_t step, const absl::Status
 }  // namespace
 
 void OnShardStored(Turn& turn, const ShardStored& event) {
-  const Place place = FindPlace(turn.state, event.session, event.run, event.epoch);
-  if (place.run == nullptr || place.stage != event.stage) return;
+  const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
+  if (place.run == nullptr || place.stage != event.said.stage) return;
   RunRecord& run = *place.run;
-  const bool committed = run.checkpoint.has_value() && run.checkpoint->step >= event.step;
-  if (committed || event.step < run.start_step || event.step > run.spec.train.steps ||
-      run.commits.contains(event.step)) {
+  const bool committed = run.checkpoint.has_value() && run.checkpoint->step >= event.said.step;
+  if (committed || event.said.step < run.start_step || event.said.step > run.spec.train.steps ||
+      run.commits.contains(event.said.step)) {
     return;
   }
-  run.pending_shards[event.step][event.stage] = event.shard;
-  if (static_cast<int>(run.pending_shards[event.step].size()) == StageCount(run)) {
-    RequestCommit(turn, run, event.step);
+  run.pending_shards[event.said.step][event.said.stage] = event.said.shard;
+  if (static_cast<int>(run.pending_shards[event.said.step].size()) == StageCount(run)) {
+    RequestCommit(turn, run, event.said.step);
   } else if (run.pending_shards.size() > kPendingStepsMax) {
     run.pending_shards.erase(run.pending_shards.begin());
   }
 }
 
 void OnShardFailed(Turn& turn, const ShardFailed& event) {
-  const Place place = FindPlace(turn.state, event.session, event.run, event.epoch);
-  if (place.run == nullptr || place.stage != event.stage) return;
+  const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
+  if (place.run == nullptr || place.stage != event.said.stage) return;
   RunRecord& run = *place.run;
-  if (run.checkpoint.has_value() && run.checkpoint->step >= event.step) return;
-  run.pending_shards.erase(event.step);
-  place.progress().failed_step = event.step;
-  OnCommitFailed(turn, run, event.step, Annotate(event.status, NameStage(run, place.stage)));
+  if (run.checkpoint.has_value() && run.checkpoint->step >= event.said.step) return;
+  run.pending_shards.erase(event.said.step);
+  place.progress().failed_step = event.said.step;
+  OnCommitFailed(turn, run, event.said.step,
+                 Annotate(event.said.status, NameStage(run, place.stage)));
   FinishIfComplete(turn, run);
 }
 

@@ -61,11 +61,11 @@ class Chaos {
     if (sensible && !restarted) {
       const Place place = FindPlace(state_, name);
       if (place.run != nullptr) {
-        event.attachment =
-            Attachment{place.run->spec.name, place.run->epoch, place.stage, place.progress().step};
+        event.attachment = control::Attachment{place.run->spec.name, place.run->epoch, place.stage,
+                                               place.progress().step};
       }
     } else if (Below(2) == 0) {
-      event.attachment = Attachment{RunName(), AnyEpoch(), static_cast<int>(Below(3)), 1};
+      event.attachment = control::Attachment{RunName(), AnyEpoch(), static_cast<int>(Below(3)), 1};
     }
     return event;
   }
@@ -91,11 +91,11 @@ class Chaos {
       return StageFailed{session, name, run.epoch, stage, 1, absl::UnavailableError("x")};
     }
     if (progress.step < kSteps && Below(3) > 0) {
-      StepReport report{.run = name,
-                        .epoch = run.epoch,
-                        .stage = stage,
-                        .stages = StageCount(run),
-                        .step = progress.step + 1};
+      control::StepReport report{.run = name,
+                                 .epoch = run.epoch,
+                                 .stage = stage,
+                                 .stages = StageCount(run),
+                                 .step = progress.step + 1};
       return StepReported{session, report};
     }
     const int64_t step = run.stop_requested ? CompletedStep(run) : kSteps;

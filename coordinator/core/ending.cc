@@ -98,13 +98,13 @@ void BeginEnding(Turn& turn, RunRecord& run, std::string reason) {
 }
 
 void OnStageEnded(Turn& turn, const StageEnded& event) {
-  const Place place = FindPlace(turn.state, event.session, event.run, event.epoch);
-  if (place.run == nullptr || place.stage != event.stage) return;
+  const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
+  if (place.run == nullptr || place.stage != event.said.stage) return;
   RunRecord& run = *place.run;
-  if (event.step < run.start_step || event.step > run.spec.train.steps) return;
+  if (event.said.step < run.start_step || event.said.step > run.spec.train.steps) return;
   place.progress().ended = true;
-  place.progress().ended_step = event.step;
-  place.progress().step = std::max(place.progress().step, event.step);
+  place.progress().ended_step = event.said.step;
+  place.progress().step = std::max(place.progress().step, event.said.step);
   if (run.phase == RunPhase::kPreparing || run.phase == RunPhase::kTraining) {
     run.phase = RunPhase::kEnding;
     run.phase_deadline = turn.now + turn.state.options.ending_max;

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "checkpoint/manifest.h"
+#include "control/messages.h"
 #include "coordinator/core/records.h"
 
 namespace longhaul::coordinator {
@@ -21,7 +21,7 @@ struct NodeConnected {
   uint64_t session = 0;
   std::string address;  // of the control connection, for messages
   NodeFacts facts;
-  std::optional<Attachment> attachment;
+  std::optional<control::Attachment> attachment;
 };
 struct NodeDisconnected {
   uint64_t session = 0;
@@ -30,68 +30,18 @@ struct NodeDisconnected {
 struct NodeHeartbeat {
   uint64_t session = 0;
 };
-struct StageReady {
+// What a stage of a run said.
+template <typename Message>
+struct From {
   uint64_t session = 0;
-  std::string run;
-  Epoch epoch;
+  Message said;
 };
-
-// A stage finished an optimizer step.
-struct StepReport {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int stages = 0;
-  int64_t step = 0;
-  bool applied = true;
-  double loss = 0;  // mean over the step's tokens; last stage only
-  double gradient_norm = 0;
-  double learning_rate = 0;
-  int64_t tokens = 0;  // in the step
-  double total_seconds = 0, compute_seconds = 0, wait_seconds = 0;
-  bool has_validation = false;
-  double validation_loss = 0;  // last stage only
-};
-struct StepReported {
-  uint64_t session = 0;
-  StepReport report;
-};
-// The shard is durable at the coordinator (the host checked it).
-struct ShardStored {
-  uint64_t session = 0;
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-  checkpoint::Shard shard;
-};
-// A checkpoint's shard could not be stored (a full disk, say); training goes on, the run shows why.
-struct ShardFailed {
-  uint64_t session = 0;
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-  absl::Status status;
-};
-// The stage left the run at `step` as told, its last shard stored before.
-struct StageEnded {
-  uint64_t session = 0;
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-};
-struct StageFailed {
-  uint64_t session = 0;
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;     // completed before it failed
-  absl::Status status;  // names peer and micro-batch
-  // SHA-256 of a shard of its checkpoint that nobody has intact; empty: it is not for that.
-  std::string damaged_shard = "";
-};
+using StageReady = From<control::Ready>;
+using StepReported = From<control::StepReport>;
+using ShardStored = From<control::ShardStored>;
+using ShardFailed = From<control::ShardFailed>;
+using StageEnded = From<control::Ended>;
+using StageFailed = From<control::Failed>;
 
 // --- from people; each is answered by one Reply with the same `request` ---
 

@@ -123,26 +123,26 @@ std::string DamageNote(const RunRecord& run) {
 bool FallBack(Turn& turn, const Place& place, const StageFailed& event) {
   RunRecord& run = *place.run;
   const bool loading = run.phase == RunPhase::kPreparing || run.phase == RunPhase::kAdopting;
-  if (event.damaged_shard.empty() || !loading || !run.checkpoint.has_value() ||
-      !HasShard(*run.checkpoint, event.damaged_shard)) {
+  if (event.said.damaged_shard.empty() || !loading || !run.checkpoint.has_value() ||
+      !HasShard(*run.checkpoint, event.said.damaged_shard)) {
     return false;
   }
   constexpr size_t kDigitsShown = 16;
   const int64_t step = run.checkpoint->step;
-  MarkDamaged(run, event.damaged_shard,
+  MarkDamaged(run, event.said.damaged_shard,
               absl::StrCat("stage ", place.stage, "'s shard ",
-                           event.damaged_shard.substr(0, kDigitsShown)));
+                           event.said.damaged_shard.substr(0, kDigitsShown)));
   const std::string& node = run.plan->stages[static_cast<size_t>(place.stage)].node;
   TakeNewest(run, step);
   if (!run.checkpoint.has_value()) {
     Interrupt(turn, run,
               absl::StrCat(DamageNote(run), " and no other is left: ", NameStage(run, place.stage),
-                           ": ", event.status.message()),
+                           ": ", event.said.status.message()),
               node);
     return true;
   }
   turn.Warn(absl::StrCat(NameStage(run, place.stage), " of run ", run.spec.name, ": ",
-                         event.status.message()));
+                         event.said.status.message()));
   run.planned_with.clear();
   const std::string reason = absl::StrCat(DamageNote(run), ": resumed from ", ResumePoint(run));
   ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting, reason);

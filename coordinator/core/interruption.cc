@@ -79,12 +79,12 @@ void InterruptForLostNode(Turn& turn, RunRecord& run, int stage) {
 }
 
 void OnStageFailed(Turn& turn, const StageFailed& event) {
-  const Place place = FindPlace(turn.state, event.session, event.run, event.epoch);
-  if (place.run == nullptr || place.stage != event.stage || place.progress().ended) return;
+  const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
+  if (place.run == nullptr || place.stage != event.said.stage || place.progress().ended) return;
   if (FallBack(turn, place, event)) return;
   RunRecord& run = *place.run;
   const std::string report = absl::StrCat(NameStage(run, place.stage), " failed at step ",
-                                          event.step, ": ", event.status.message());
+                                          event.said.step, ": ", event.said.status.message());
   const int lost = run.phase == RunPhase::kAdopting ? -1 : FindLostStage(turn.state, run);
   if (lost < 0) {
     Interrupt(turn, run, report, run.plan->stages[static_cast<size_t>(place.stage)].node);

@@ -25,14 +25,6 @@ struct NodeFacts {
   std::string version;       // of its build
 };
 
-// A worker's place in a run, as it claims it when it re-attaches.
-struct Attachment {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;  // completed
-};
-
 enum class NodeState { kConnected, kLost, kDraining, kDrained };
 
 struct NodeRecord {

@@ -82,7 +82,7 @@ Event Connect(const Command& c) {
   event.address = c.Text("address", absl::StrCat("10.0.0.", c.session(), ":", 100 + c.session()));
   const std::vector<std::string> parts = absl::StrSplit(c.Text("attach"), '/');
   if (parts.size() == 4) {
-    Attachment attachment{parts[0], ParseEpoch(parts[1]), 0, 0};
+    control::Attachment attachment{parts[0], ParseEpoch(parts[1]), 0, 0};
     if (absl::SimpleAtoi(parts[2], &attachment.stage) &&
         absl::SimpleAtoi(parts[3], &attachment.step)) {
       event.attachment = attachment;
@@ -124,11 +124,11 @@ Event Refused(const Command& c) {
 Event Stepped(const Command& c) {
   StepReported event;
   event.session = c.session();
-  event.report.run = c.run();
-  event.report.epoch = c.epoch();
-  event.report.stage = static_cast<int>(c.Whole("stage"));
-  event.report.stages = static_cast<int>(c.Whole("stages", 2));
-  event.report.step = c.Whole("step");
+  event.said.run = c.run();
+  event.said.epoch = c.epoch();
+  event.said.stage = static_cast<int>(c.Whole("stage"));
+  event.said.stages = static_cast<int>(c.Whole("stages", 2));
+  event.said.step = c.Whole("step");
   return event;
 }
 

@@ -50,7 +50,7 @@ void OnProgress(Turn& turn, const Place& place, int64_t step) {
   }
 }
 
-bool IsSound(const StepReport& report, const RunRecord& run) {
+bool IsSound(const control::StepReport& report, const RunRecord& run) {
   return report.step >= 1 && report.step <= run.spec.train.steps && report.stages >= 1 &&
          report.stage >= 0 && report.stage < report.stages && report.epoch <= run.epoch;
 }
@@ -89,7 +89,7 @@ void SendAssignment(Turn& turn, const RunRecord& run, int stage) {
 }
 
 void OnStageReady(Turn& turn, const StageReady& event) {
-  const Place place = FindPlace(turn.state, event.session, event.run, event.epoch);
+  const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
   if (place.run == nullptr) return;
   RunRecord& run = *place.run;
   place.progress().ready = true;
@@ -101,7 +101,7 @@ void OnStageReady(Turn& turn, const StageReady& event) {
 }
 
 void OnStepReported(Turn& turn, const StepReported& event) {
-  const StepReport& report = event.report;
+  const control::StepReport& report = event.said;
   const RunRecord* run = FindRun(turn.state, report.run);
   // Reports of an older epoch count as well: the weights are the same bits.
   if (run != nullptr && IsSound(report, *run)) {

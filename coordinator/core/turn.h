@@ -83,7 +83,7 @@ Admission Admit(Turn& turn, NodeRecord& node, const NodeConnected& event);
 
 // --- attachment.cc ---
 // What a node that was just accepted is told about the run that it holds a stage of.
-void Attach(Turn& turn, NodeRecord& node, const std::optional<Attachment>& attachment,
+void Attach(Turn& turn, NodeRecord& node, const std::optional<control::Attachment>& attachment,
             bool new_process);
 
 // --- planning.cc ---

@@ -2,9 +2,9 @@
 
 namespace longhaul::coordinator {
 
-AssignmentMessage FillAssignment(const State& state, const Assign& action) {
+control::Assignment FillAssignment(const State& state, const Assign& action) {
   const RunRecord& run = state.runs.at(action.run);
-  AssignmentMessage message;
+  control::Assignment message;
   message.run = action.run;
   message.epoch = action.epoch;
   message.token = run.token;

@@ -3,12 +3,12 @@
 #define LONGHAUL_COORDINATOR_HOST_ASSIGNMENT_H_
 
 #include "coordinator/core/core.h"
-#include "coordinator/host/worker_messages.h"
+#include "coordinator/host/session_sink.h"
 
 namespace longhaul::coordinator {
 
 // The run has a plan with that stage, and every node of the plan has a record.
-AssignmentMessage FillAssignment(const State& state, const Assign& action);
+control::Assignment FillAssignment(const State& state, const Assign& action);
 
 }  // namespace longhaul::coordinator
 

@@ -6,8 +6,8 @@
 namespace longhaul::coordinator {
 namespace {
 
-CompletedStep FromReports(const std::vector<StepReport>& stages) {
-  const StepReport& last = stages.back();
+CompletedStep FromReports(const std::vector<control::StepReport>& stages) {
+  const control::StepReport& last = stages.back();
   CompletedStep step;
   step.step = last.step;
   step.epoch = last.epoch;
@@ -16,7 +16,8 @@ CompletedStep FromReports(const std::vector<StepReport>& stages) {
   step.gradient_norm = last.gradient_norm;
   step.learning_rate = last.learning_rate;
   step.tokens = last.tokens;
-  for (const StepReport& stage : stages) step.seconds = std::max(step.seconds, stage.total_seconds);
+  for (const control::StepReport& stage : stages)
+    step.seconds = std::max(step.seconds, stage.total_seconds);
   step.has_validation = last.has_validation;
   step.validation_loss = last.validation_loss;
   return step;
@@ -24,7 +25,7 @@ CompletedStep FromReports(const std::vector<StepReport>& stages) {
 
 }  // namespace
 
-void StepCollector::Add(const StepReport& report) {
+void StepCollector::Add(const control::StepReport& report) {
   if (!epoch_.empty() &&
       (epoch_.back().step != report.step || epoch_.back().epoch != report.epoch)) {
     const int64_t step = epoch_.back().step;
@@ -36,7 +37,7 @@ void StepCollector::Add(const StepReport& report) {
 
 void StepCollector::EndEpoch() {
   if (epoch_.empty()) return;
-  const StepReport& last = epoch_.back();
+  const control::StepReport& last = epoch_.back();
   if (last.stage == last.stages - 1) {
     partial_ = FromReports(epoch_);
     if (static_cast<int>(epoch_.size()) == last.stages) complete_ = partial_;

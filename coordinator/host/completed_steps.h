@@ -16,7 +16,7 @@ class StepCollector {
  public:
   StepCollector(int64_t after, int64_t limit) : next_(after + 1), limit_(limit) {}
 
-  void Add(const StepReport& report);
+  void Add(const control::StepReport& report);
   // More reports change nothing.
   bool full() const;
   std::vector<CompletedStep> Finish() &&;
@@ -29,7 +29,7 @@ class StepCollector {
   const int64_t limit_;
   bool gap_ = false;
   // Reports of the epoch and step at hand.
-  std::vector<StepReport> epoch_;
+  std::vector<control::StepReport> epoch_;
   // Figures of the step at hand: of the newest epoch that all stages have reported, and of the
   // newest that the last stage has.
   std::optional<CompletedStep> complete_, partial_;

@@ -24,7 +24,7 @@
 #include "coordinator/host/checkpoints.h"
 #include "coordinator/host/journal.h"
 #include "coordinator/host/metrics_store.h"
-#include "coordinator/host/worker_messages.h"
+#include "coordinator/host/session_sink.h"
 
 namespace longhaul::coordinator {
 

@@ -58,7 +58,7 @@ class CoordinatorHostTest : public testing::Test {
   }
   uint64_t Join(const std::string& name, std::optional<Attachment> attachment = {}) {
     const uint64_t session = Connect(name, std::move(attachment));
-    sink_.Take<AcceptedMessage>(session);
+    sink_.Take<control::Accepted>(session);
     return session;
   }
 
@@ -72,14 +72,14 @@ class CoordinatorHostTest : public testing::Test {
   uint64_t Train() {
     const uint64_t session = Join("n1");
     EXPECT_TRUE(Ask(StartRun{0, SmallRun()}).ok());
-    const auto assignment = sink_.Take<AssignmentMessage>(session);
+    const auto assignment = sink_.Take<control::Assignment>(session);
     EXPECT_EQ(assignment.token.size(), 64u);
     EXPECT_TRUE(host_->Post(StageReady{session, "first", assignment.epoch}));
-    sink_.Take<StartMessage>(session);
+    sink_.Take<control::Start>(session);
     return session;
   }
   void Report(uint64_t session, int stage, int stages, int64_t step) {
-    StepReport report;
+    control::StepReport report;
     report.run = "first";
     report.epoch = kEpoch;
     report.stage = stage;
@@ -88,7 +88,7 @@ class CoordinatorHostTest : public testing::Test {
     report.loss = 1.0 / static_cast<double>(step);
     report.tokens = 16;
     ASSERT_TRUE(host_->Post(StepReported{session, report}));
-    EXPECT_EQ(sink_.Take<StepAcknowledgedMessage>(session).step, step);
+    EXPECT_EQ(sink_.Take<control::StepAcknowledged>(session).step, step);
   }
   void StoreShard(uint64_t session, int stage, int64_t step) {
     ASSERT_TRUE(host_->Post(
@@ -127,7 +127,7 @@ TEST_F(CoordinatorHostTest, TakesARunFromStartToDone) {
   ASSERT_TRUE(started.ok()) << started.status();
   EXPECT_THAT(*started, HasSubstr("2 stages"));
 
-  const auto assignment = sink_.Take<AssignmentMessage>(second);
+  const auto assignment = sink_.Take<control::Assignment>(second);
   EXPECT_EQ(assignment.stage, 1);
   EXPECT_EQ(assignment.spec, SmallRun());
   ASSERT_EQ(assignment.stages.size(), 2u);
@@ -135,13 +135,13 @@ TEST_F(CoordinatorHostTest, TakesARunFromStartToDone) {
   EXPECT_EQ(assignment.stages[0].data_address, "n1:7000");
   EXPECT_EQ(assignment.stages[1].range, (model::OpRange{1, 2}));
   EXPECT_EQ(assignment.link_codecs, std::vector<std::string>{"none"});
-  EXPECT_EQ(assignment.token, sink_.Take<AssignmentMessage>(first).token);
+  EXPECT_EQ(assignment.token, sink_.Take<control::Assignment>(first).token);
 
   for (const uint64_t session : {first, second}) {
     ASSERT_TRUE(host_->Post(StageReady{session, "first", kEpoch}));
   }
-  sink_.Take<StartMessage>(first);
-  sink_.Take<StartMessage>(second);
+  sink_.Take<control::Start>(first);
+  sink_.Take<control::Start>(second);
   for (int64_t step = 1; step <= 3; ++step) {
     Report(second, 1, 2, step);
     Report(first, 0, 2, step);
@@ -150,8 +150,8 @@ TEST_F(CoordinatorHostTest, TakesARunFromStartToDone) {
   StoreShard(second, 1, 3);
   ASSERT_TRUE(host_->Post(StageEnded{first, "first", kEpoch, 0, 3}));
   ASSERT_TRUE(host_->Post(StageEnded{second, "first", kEpoch, 1, 3}));
-  sink_.Take<ReleasedMessage>(first);
-  sink_.Take<ReleasedMessage>(second);
+  sink_.Take<control::Released>(first);
+  sink_.Take<control::Released>(second);
   EXPECT_EQ(Run().state, RunState::kDone);
   EXPECT_EQ(Run().checkpoint->tokens, 3 * 4 * 4);
   const auto steps = host_->metrics().CompletedSteps("first", 0, 10);
@@ -181,7 +181,7 @@ TEST_F(CoordinatorHostTest, AKilledCoordinatorGoesOnFromItsFiles) {
   EXPECT_EQ(Run().token, before.token);
   EXPECT_EQ(Run().spec, before.spec);
   const uint64_t again = Join("n1", Attachment{"first", kEpoch, 0, 2});
-  sink_.Take<StartMessage>(again);
+  sink_.Take<control::Start>(again);
   Report(again, 0, 1, 1);
   Report(again, 0, 1, 2);
   EXPECT_EQ(Run().phase, RunPhase::kTraining);
@@ -229,7 +229,7 @@ TEST_F(CoordinatorHostTest, AFullDiskHoldsBackWhatWorkersCause) {
   journal_.SetFailure(absl::OkStatus());
   // The loop may not have begun to wait yet: time passes until it has seen enough of it.
   while (!host_->health().ok()) clock_.Advance(absl::Milliseconds(100));
-  sink_.Take<AcceptedMessage>(session);
+  sink_.Take<control::Accepted>(session);
   EXPECT_TRUE(Ask(StartRun{0, SmallRun()}).ok());
 }
 
@@ -255,7 +255,7 @@ TEST_F(CoordinatorHostTest, TicksFindASilentWorker) {
   Settle();
   EXPECT_EQ(sink_.CountOf(session), 0u);
   clock_.Advance(absl::Seconds(2));
-  const auto refused = sink_.Take<RefusedMessage>(session);
+  const auto refused = sink_.Take<control::Refused>(session);
   EXPECT_TRUE(refused.retry);
   EXPECT_THAT(std::string(refused.reason.message()), HasSubstr("silent"));
 }
@@ -307,7 +307,7 @@ TEST_F(CoordinatorHostTest, AStoppedCoordinatorTakesNoNodeForLost) {
   EXPECT_EQ(Run().phase, RunPhase::kAdopting);
   EXPECT_EQ(Run().epoch, before.epoch);
   const uint64_t again = Join("n1", Attachment{"first", kEpoch, 0, 1});
-  sink_.Take<StartMessage>(again);
+  sink_.Take<control::Start>(again);
   Report(again, 0, 1, 2);
   EXPECT_EQ(Run().phase, RunPhase::kTraining);
 }

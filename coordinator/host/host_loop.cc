@@ -35,27 +35,27 @@ uint64_t RequestOf(const State& state, const Event& event) {
 struct HostLoop::Perform {
   HostLoop& host;
 
-  void Send(uint64_t session, WorkerMessage message) const {
+  void Send(uint64_t session, control::ToWorker message) const {
     host.dependencies_.sink->Send(session, std::move(message));
   }
   void operator()(const PersistRun&) const {}
   void operator()(const PersistNode&) const {}
   void operator()(const AcceptNode& a) const {
-    Send(a.session, AcceptedMessage{host.options_.core.lease, host.options_.heartbeat_every});
+    Send(a.session, control::Accepted{host.options_.core.lease, host.options_.heartbeat_every});
   }
   void operator()(const RefuseNode& a) const {
-    Send(a.session, RefusedMessage{OwnCopy(a.reason), a.retry});
+    Send(a.session, control::Refused{OwnCopy(a.reason), a.retry});
   }
   void operator()(const Assign& a) const { Send(a.session, FillAssignment(host.state_, a)); }
-  void operator()(const StartTraining& a) const { Send(a.session, StartMessage{a.run, a.epoch}); }
-  void operator()(const RequestStop& a) const { Send(a.session, StopMessage{a.run, a.epoch}); }
+  void operator()(const StartTraining& a) const { Send(a.session, control::Start{a.run, a.epoch}); }
+  void operator()(const RequestStop& a) const { Send(a.session, control::Stop{a.run, a.epoch}); }
   void operator()(const AbortStage& a) const {
-    Send(a.session, AbortMessage{a.run, a.epoch, a.reason});
+    Send(a.session, control::Abort{a.run, a.epoch, a.reason});
   }
   void operator()(const ReleaseStage& a) const {
     // A worker that is free may forget its reports.
     host.FlushReports();
-    Send(a.session, ReleasedMessage{a.run, a.epoch});
+    Send(a.session, control::Released{a.run, a.epoch});
   }
   void operator()(const RecordStep& a) const { host.reports_.push_back(a.report); }
   void operator()(const AcknowledgeStep& a) const { host.acknowledgements_.push_back(a); }
@@ -175,7 +175,7 @@ void HostLoop::FlushReports() {
     Changed();
   }
   for (const AcknowledgeStep& a : acknowledgements_) {
-    dependencies_.sink->Send(a.session, StepAcknowledgedMessage{a.run, a.epoch, a.step});
+    dependencies_.sink->Send(a.session, control::StepAcknowledged{a.run, a.epoch, a.step});
   }
   acknowledgements_.clear();
 }

@@ -74,7 +74,7 @@ class HostLoop : public CoordinatorHost {
 
   // The loop thread's own.
   absl::Time next_tick_;
-  std::vector<StepReport> reports_;
+  std::vector<control::StepReport> reports_;
   std::vector<AcknowledgeStep> acknowledgements_;
 
   std::unique_ptr<WorkThread> planning_;

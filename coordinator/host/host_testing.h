@@ -75,7 +75,7 @@ class MemoryJournal : public Journal {
 // Keeps every message of every session; tests wait for what they expect.
 class RecordingSink : public SessionSink {
  public:
-  void Send(uint64_t session, WorkerMessage message) override {
+  void Send(uint64_t session, control::ToWorker message) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     messages_.emplace_back(session, std::move(message));
     changed_.notify_all();
@@ -113,7 +113,7 @@ class RecordingSink : public SessionSink {
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::pair<uint64_t, WorkerMessage>> messages_;
+  std::vector<std::pair<uint64_t, control::ToWorker>> messages_;
 };
 
 // Takes every manifest, or refuses with `failure`.

@@ -31,7 +31,7 @@ constexpr char kInsert[] =
 // How many completed steps the rate in RunFigures looks back on.
 constexpr int64_t kRateSteps = 20;
 
-absl::Status Insert(Statement& insert, const StepReport& report) {
+absl::Status Insert(Statement& insert, const control::StepReport& report) {
   insert.BindText(1, report.run);
   insert.BindWhole(2, report.step);
   insert.BindWhole(3, report.epoch.term);
@@ -52,8 +52,8 @@ absl::Status Insert(Statement& insert, const StepReport& report) {
 }
 
 // A row of SELECT * FROM steps.
-StepReport ReadRow(const Statement& row) {
-  StepReport report;
+control::StepReport ReadRow(const Statement& row) {
+  control::StepReport report;
   report.run = row.Text(0);
   report.step = row.Whole(1);
   report.epoch = {static_cast<uint32_t>(row.Whole(2)), static_cast<uint32_t>(row.Whole(3))};
@@ -76,11 +76,11 @@ class SqliteMetrics : public MetricsStore {
  public:
   explicit SqliteMetrics(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
-  absl::Status Record(const std::vector<StepReport>& reports) override {
+  absl::Status Record(const std::vector<control::StepReport>& reports) override {
     std::lock_guard<std::mutex> lock(mutex_);
     return database_->Transact([&]() -> absl::Status {
       LH_ASSIGN_OR_RETURN(Statement insert, database_->Prepare(kInsert));
-      for (const StepReport& report : reports) LH_RETURN_IF_ERROR(Insert(insert, report));
+      for (const control::StepReport& report : reports) LH_RETURN_IF_ERROR(Insert(insert, report));
       return absl::OkStatus();
     });
   }
@@ -91,8 +91,8 @@ class SqliteMetrics : public MetricsStore {
     return CompletedLocked(run, after, limit);
   }
 
-  absl::StatusOr<std::vector<StepReport>> NewestReports(const std::string& run,
-                                                        const Epoch& epoch) override {
+  absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string& run,
+                                                                 const Epoch& epoch) override {
     std::lock_guard<std::mutex> lock(mutex_);
     // The stages of an epoch are at most a few steps apart: look from the newest step down, until
     // every stage was met.
@@ -102,17 +102,17 @@ class SqliteMetrics : public MetricsStore {
     select.BindText(1, run);
     select.BindWhole(2, epoch.term);
     select.BindWhole(3, epoch.number);
-    std::map<int, StepReport> newest;
+    std::map<int, control::StepReport> newest;
     while (true) {
       LH_ASSIGN_OR_RETURN(const bool more, select.Next());
       if (!more) break;
-      StepReport report = ReadRow(select);
+      control::StepReport report = ReadRow(select);
       const size_t stages = static_cast<size_t>(report.stages);
       const int stage = report.stage;
       newest.emplace(stage, std::move(report));
       if (newest.size() >= stages) break;
     }
-    std::vector<StepReport> reports;
+    std::vector<control::StepReport> reports;
     for (auto& [stage, report] : newest) reports.push_back(std::move(report));
     return reports;
   }

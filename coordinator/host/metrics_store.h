@@ -44,7 +44,7 @@ class MetricsStore {
 
   // Durable on return, all or none. Idempotent: a report replaces one of the same (run, step,
   // epoch, stage).
-  virtual absl::Status Record(const std::vector<StepReport>& reports) = 0;
+  virtual absl::Status Record(const std::vector<control::StepReport>& reports) = 0;
 
   // Completed steps after `after`, ascending without gap or repeat from after+1, at most `limit`.
   // A step is complete when all stages of one epoch have reported it, or a later step is complete
@@ -54,8 +54,8 @@ class MetricsStore {
                                                                     int64_t after, int limit) = 0;
 
   // Each stage's newest report in `epoch`, ascending by stage; stages without one are absent.
-  virtual absl::StatusOr<std::vector<StepReport>> NewestReports(const std::string& run,
-                                                                const Epoch& epoch) = 0;
+  virtual absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string& run,
+                                                                         const Epoch& epoch) = 0;
 
   virtual absl::StatusOr<RunFigures> Figures(const std::string& run) = 0;
 };

@@ -15,8 +15,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-StepReport Report(Epoch epoch, int stage, int stages, int64_t step) {
-  StepReport report;
+control::StepReport Report(Epoch epoch, int stage, int stages, int64_t step) {
+  control::StepReport report;
   report.run = "first";
   report.epoch = epoch;
   report.stage = stage;
@@ -32,7 +32,9 @@ class MetricsStoreTest : public testing::Test {
  protected:
   MetricsStoreTest() { store_ = *OpenSqliteMetrics(folder_ / "metrics.db"); }
 
-  void Record(const std::vector<StepReport>& reports) { ASSERT_TRUE(store_->Record(reports).ok()); }
+  void Record(const std::vector<control::StepReport>& reports) {
+    ASSERT_TRUE(store_->Record(reports).ok());
+  }
   std::vector<int64_t> Steps(int64_t after, int limit = 100) {
     std::vector<int64_t> steps;
     const auto completed = store_->CompletedSteps("first", after, limit);
@@ -62,7 +64,7 @@ TEST_F(MetricsStoreTest, AStepIsCompleteWhenAllStagesHaveReportedIt) {
 }
 
 TEST_F(MetricsStoreTest, FiguresAreTheLastStagesAndTheSlowestTime) {
-  StepReport last = Report(one_, 1, 2, 1);
+  control::StepReport last = Report(one_, 1, 2, 1);
   last.has_validation = true;
   last.validation_loss = 2.5;
   last.gradient_norm = 0.75;
@@ -82,7 +84,7 @@ TEST_F(MetricsStoreTest, FiguresAreTheLastStagesAndTheSlowestTime) {
 }
 
 TEST_F(MetricsStoreTest, ADivergedRunShowsNoNumberForItsLoss) {
-  StepReport diverged = Report(one_, 0, 1, 1);
+  control::StepReport diverged = Report(one_, 0, 1, 1);
   diverged.loss = std::numeric_limits<double>::quiet_NaN();
   diverged.gradient_norm = std::numeric_limits<double>::infinity();
   diverged.has_validation = true;
@@ -141,7 +143,7 @@ TEST_F(MetricsStoreTest, NewestReportsOfEachStage) {
 TEST_F(MetricsStoreTest, FiguresOfARun) {
   EXPECT_EQ(store_->Figures("first")->step, 0);
   for (int64_t step = 1; step <= 30; ++step) {
-    StepReport report = Report(one_, 0, 1, step);
+    control::StepReport report = Report(one_, 0, 1, step);
     report.applied = step != 7;
     report.has_validation = step % 10 == 0;
     report.validation_loss = static_cast<double>(step);

@@ -28,9 +28,7 @@ using testing::HasSubstr;
 // Steps that the test completes one by one. Thread-safe.
 class FakeMetrics : public coordinator::MetricsStore {
  public:
-  absl::Status Record(const std::vector<coordinator::StepReport>&) override {
-    return absl::OkStatus();
-  }
+  absl::Status Record(const std::vector<control::StepReport>&) override { return absl::OkStatus(); }
   absl::StatusOr<std::vector<coordinator::CompletedStep>> CompletedSteps(const std::string&,
                                                                          int64_t after,
                                                                          int limit) override {
@@ -45,14 +43,14 @@ class FakeMetrics : public coordinator::MetricsStore {
     }
     return steps;
   }
-  absl::StatusOr<std::vector<coordinator::StepReport>> NewestReports(const std::string&,
-                                                                     const Epoch& epoch) override {
-    coordinator::StepReport report;
+  absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string&,
+                                                                 const Epoch& epoch) override {
+    control::StepReport report;
     report.epoch = epoch;
     report.stage = 1;
     report.step = 9;
     report.total_seconds = 2;
-    return std::vector<coordinator::StepReport>{report};
+    return std::vector<control::StepReport>{report};
   }
   absl::StatusOr<coordinator::RunFigures> Figures(const std::string&) override {
     std::lock_guard<std::mutex> lock(mutex_);

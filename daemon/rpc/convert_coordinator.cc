@@ -16,9 +16,8 @@ namespace {
 constexpr uint64_t kThreadsMax = 65536;
 
 template <typename Message, typename Wire>
-Message StageMessage(const Wire& wire, uint64_t session, WireCheck& check) {
+Message StageMessage(const Wire& wire, WireCheck& check) {
   Message message;
-  if constexpr (requires { message.session; }) message.session = session;
   message.run = check.Run(wire.run());
   message.epoch = FromWire(wire.epoch());
   message.stage = check.Stage(wire.stage());
@@ -51,8 +50,8 @@ absl::StatusOr<coordinator::Event> ReadStepReport(const v1::StepReport& wire, ui
   WireCheck check("StepReport");
   coordinator::StepReported event;
   event.session = session;
-  event.report = StageMessage<coordinator::StepReport>(wire, session, check);
-  coordinator::StepReport& report = event.report;
+  event.said = StageMessage<control::StepReport>(wire, check);
+  control::StepReport& report = event.said;
   report.stages = static_cast<int>(check.Count("stages", wire.stages(), kStagesMax));
   report.applied = wire.applied();
   // A diverged run's loss and norm are not finite, and people must see that.
@@ -74,8 +73,8 @@ absl::StatusOr<coordinator::Event> ReadStepReport(const v1::StepReport& wire, ui
 
 absl::StatusOr<coordinator::Event> ReadShardStored(const v1::ShardStored& wire, uint64_t session) {
   WireCheck check("ShardStored");
-  auto event = StageMessage<coordinator::ShardStored>(wire, session, check);
-  event.shard = check.Shard(wire.shard());
+  coordinator::ShardStored event = {session, StageMessage<control::ShardStored>(wire, check)};
+  event.said.shard = check.Shard(wire.shard());
   LH_RETURN_IF_ERROR(check.status());
   return event;
 }
@@ -85,12 +84,12 @@ template <typename Message, typename Wire>
 absl::StatusOr<coordinator::Event> ReadFailure(absl::string_view name, const Wire& wire,
                                                uint64_t session) {
   WireCheck check(name);
-  auto event = StageMessage<Message>(wire, session, check);
-  event.status =
+  coordinator::From<Message> event = {session, StageMessage<Message>(wire, check)};
+  event.said.status =
       absl::Status(ErrorCodeFromWire(wire.code()), check.Text("message", wire.message()));
-  if constexpr (requires { event.damaged_shard; }) {
-    event.damaged_shard = wire.damaged_shard();
-    if (!event.damaged_shard.empty() && !IsSha256Hex(event.damaged_shard)) {
+  if constexpr (requires { event.said.damaged_shard; }) {
+    event.said.damaged_shard = wire.damaged_shard();
+    if (!event.said.damaged_shard.empty() && !IsSha256Hex(event.said.damaged_shard)) {
       check.Also(absl::InvalidArgumentError("damaged_shard: not 64 hexadecimal digits"));
     }
   }
@@ -101,7 +100,7 @@ absl::StatusOr<coordinator::Event> ReadFailure(absl::string_view name, const Wir
 struct Writer {
   v1::CoordinatorMessage& wire;
 
-  void operator()(const coordinator::AcceptedMessage& message) {
+  void operator()(const control::Accepted& message) {
     v1::Accepted* out = wire.mutable_accepted();
     const ProtocolVersions own = OwnProtocol();
     out->mutable_protocol()->set_oldest(own.oldest);
@@ -110,18 +109,18 @@ struct Writer {
     out->set_lease_milliseconds(absl::ToInt64Milliseconds(message.lease));
     out->set_heartbeat_milliseconds(absl::ToInt64Milliseconds(message.heartbeat_every));
   }
-  void operator()(const coordinator::RefusedMessage& message) {
+  void operator()(const control::Refused& message) {
     v1::Refused* out = wire.mutable_refused();
     out->set_code(message.reason.raw_code());
     out->set_message(WireText(message.reason.message(), kTextBytesMax));
     out->set_retry(message.retry);
   }
-  void operator()(const coordinator::AssignmentMessage& message) {
+  void operator()(const control::Assignment& message) {
     v1::Assignment* out = SetPlace(message, wire.mutable_assignment());
     out->set_token(message.token);
     out->set_spec_json(run::ToJson(message.spec));
     out->set_stage(static_cast<uint32_t>(message.stage));
-    for (const coordinator::AssignedStage& stage : message.stages) {
+    for (const control::StagePeer& stage : message.stages) {
       v1::StagePeer* peer = out->add_stages();
       peer->set_node(stage.node);
       peer->set_data_address(stage.data_address);
@@ -134,22 +133,16 @@ struct Writer {
     out->set_start_step(static_cast<uint64_t>(message.start_step));
     if (message.checkpoint) out->set_checkpoint_json(checkpoint::ToJson(*message.checkpoint));
   }
-  void operator()(const coordinator::StartMessage& message) {
-    SetPlace(message, wire.mutable_start());
-  }
-  void operator()(const coordinator::StopMessage& message) {
-    SetPlace(message, wire.mutable_stop());
-  }
-  void operator()(const coordinator::AbortMessage& message) {
+  void operator()(const control::Start& message) { SetPlace(message, wire.mutable_start()); }
+  void operator()(const control::Stop& message) { SetPlace(message, wire.mutable_stop()); }
+  void operator()(const control::Abort& message) {
     SetPlace(message, wire.mutable_abort())->set_reason(WireText(message.reason, kTextBytesMax));
   }
-  void operator()(const coordinator::StepAcknowledgedMessage& message) {
+  void operator()(const control::StepAcknowledged& message) {
     SetPlace(message, wire.mutable_step_acknowledged())
         ->set_step(static_cast<uint64_t>(message.step));
   }
-  void operator()(const coordinator::ReleasedMessage& message) {
-    SetPlace(message, wire.mutable_released());
-  }
+  void operator()(const control::Released& message) { SetPlace(message, wire.mutable_released()); }
 
   template <typename Message, typename Wire>
   static Wire* SetPlace(const Message& message, Wire* out) {
@@ -176,7 +169,7 @@ absl::StatusOr<coordinator::NodeConnected> RegisterFromWire(const v1::Register& 
   event.address = address;
   event.facts = ReadFacts(wire, check);
   if (wire.has_attachment()) {
-    event.attachment = StageMessage<coordinator::Attachment>(wire.attachment(), session, check);
+    event.attachment = StageMessage<control::Attachment>(wire.attachment(), check);
   }
   LH_RETURN_IF_ERROR(check.status());
   return event;
@@ -188,8 +181,8 @@ absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint6
       return coordinator::NodeHeartbeat{session};
     case v1::WorkerMessage::kReady: {
       WireCheck check("Ready");
-      coordinator::StageReady event = {session, check.Run(wire.ready().run()),
-                                       FromWire(wire.ready().epoch())};
+      coordinator::StageReady event = {
+          session, {check.Run(wire.ready().run()), FromWire(wire.ready().epoch())}};
       LH_RETURN_IF_ERROR(check.status());
       return event;
     }
@@ -198,15 +191,15 @@ absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint6
     case v1::WorkerMessage::kShardStored:
       return ReadShardStored(wire.shard_stored(), session);
     case v1::WorkerMessage::kShardFailed:
-      return ReadFailure<coordinator::ShardFailed>("ShardFailed", wire.shard_failed(), session);
+      return ReadFailure<control::ShardFailed>("ShardFailed", wire.shard_failed(), session);
     case v1::WorkerMessage::kEnded: {
       WireCheck check("Ended");
-      auto event = StageMessage<coordinator::StageEnded>(wire.ended(), session, check);
+      coordinator::StageEnded event = {session, StageMessage<control::Ended>(wire.ended(), check)};
       LH_RETURN_IF_ERROR(check.status());
       return event;
     }
     case v1::WorkerMessage::kFailed:
-      return ReadFailure<coordinator::StageFailed>("Failed", wire.failed(), session);
+      return ReadFailure<control::Failed>("Failed", wire.failed(), session);
     case v1::WorkerMessage::kRegister:
       return absl::InvalidArgumentError("Register: must come once, as the stream's first message");
     case v1::WorkerMessage::MESSAGE_NOT_SET:
@@ -216,7 +209,7 @@ absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint6
       "the worker sent a message that this build does not know; upgrade the coordinator");
 }
 
-v1::CoordinatorMessage ToWire(const coordinator::WorkerMessage& message) {
+v1::CoordinatorMessage ToWire(const control::ToWorker& message) {
   v1::CoordinatorMessage wire;
   std::visit(Writer{wire}, message);
   return wire;

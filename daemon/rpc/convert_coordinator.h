@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/core/events.h"
-#include "coordinator/host/worker_messages.h"
+#include "coordinator/host/session_sink.h"
 #include "longhaul/v1/membership.pb.h"
 
 namespace longhaul::daemon {
@@ -22,7 +22,7 @@ absl::StatusOr<coordinator::NodeConnected> RegisterFromWire(const v1::Register& 
 // Any later message. InvalidArgument names message and field.
 absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint64_t session);
 
-v1::CoordinatorMessage ToWire(const coordinator::WorkerMessage& message);
+v1::CoordinatorMessage ToWire(const control::ToWorker& message);
 
 }  // namespace longhaul::daemon
 

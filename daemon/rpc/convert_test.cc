@@ -30,7 +30,7 @@ Event Arrives(const worker::ToCoordinator& message) {
 }
 
 template <typename Message>
-Message Arrives(const coordinator::WorkerMessage& message) {
+Message Hears(const control::ToWorker& message) {
   auto arrived = FromWire(ToWire(message));
   EXPECT_TRUE(arrived.ok()) << arrived.status();
   return std::get<Message>(*std::move(arrived));
@@ -76,12 +76,12 @@ TEST(WorkerToCoordinator, Register) {
 TEST(WorkerToCoordinator, Reports) {
   EXPECT_EQ(Arrives<coordinator::NodeHeartbeat>(worker::Heartbeat{}).session, kSession);
   const auto ready = Arrives<coordinator::StageReady>(worker::Ready{"first", kEpoch});
-  EXPECT_EQ(ready.run, "first");
-  EXPECT_EQ(ready.epoch, kEpoch);
+  EXPECT_EQ(ready.said.run, "first");
+  EXPECT_EQ(ready.said.epoch, kEpoch);
 
   worker::StepReport step = {"first", kEpoch, 1,   4,   12,   false, 3.25, 0.5,
                              1e-3,    512,    2.0, 1.5, 0.25, true,  2.75};
-  const auto report = Arrives<coordinator::StepReported>(step).report;
+  const auto report = Arrives<coordinator::StepReported>(step).said;
   EXPECT_EQ(report.run, "first");
   EXPECT_EQ(report.epoch, kEpoch);
   EXPECT_EQ(report.stage, 1);
@@ -98,50 +98,48 @@ TEST(WorkerToCoordinator, Reports) {
   EXPECT_TRUE(report.has_validation);
   EXPECT_EQ(report.validation_loss, 2.75);
   step.loss = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(Arrives<coordinator::StepReported>(step).report.loss));
+  EXPECT_TRUE(std::isnan(Arrives<coordinator::StepReported>(step).said.loss));
 }
 
 TEST(WorkerToCoordinator, ShardsEndsAndFailures) {
   const checkpoint::Shard shard = {Sha256Hex("x"), 123, {"wte", "h.0.ln_1.weight"}};
   const auto stored =
       Arrives<coordinator::ShardStored>(worker::ShardStored{"first", kEpoch, 1, 100, shard});
-  EXPECT_EQ(stored.shard, shard);
-  EXPECT_EQ(stored.step, 100);
+  EXPECT_EQ(stored.said.shard, shard);
+  EXPECT_EQ(stored.said.step, 100);
   const auto lost = Arrives<coordinator::ShardFailed>(
       worker::ShardFailed{"first", kEpoch, 1, 100, absl::ResourceExhaustedError("disk full")});
-  EXPECT_EQ(lost.status, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(lost.said.status, absl::ResourceExhaustedError("disk full"));
   const auto ended = Arrives<coordinator::StageEnded>(worker::Ended{"first", kEpoch, 3, 200});
-  EXPECT_EQ(ended.stage, 3);
-  EXPECT_EQ(ended.step, 200);
+  EXPECT_EQ(ended.said.stage, 3);
+  EXPECT_EQ(ended.said.step, 200);
   const auto failed = Arrives<coordinator::StageFailed>(
       worker::Failed{"first", kEpoch, 3, 8, absl::DeadlineExceededError("no frame from b2\xFF")});
-  EXPECT_EQ(failed.status, absl::DeadlineExceededError("no frame from b2?"));
-  EXPECT_EQ(failed.damaged_shard, "");
+  EXPECT_EQ(failed.said.status, absl::DeadlineExceededError("no frame from b2?"));
+  EXPECT_EQ(failed.said.damaged_shard, "");
   const auto damaged = Arrives<coordinator::StageFailed>(
       worker::Failed{"first", kEpoch, 3, 8, absl::DataLossError("bad"), shard.sha256});
-  EXPECT_EQ(damaged.damaged_shard, shard.sha256);
+  EXPECT_EQ(damaged.said.damaged_shard, shard.sha256);
 }
 
 TEST(CoordinatorToWorker, Directives) {
-  const auto accepted = Arrives<worker::Accepted>(
-      coordinator::AcceptedMessage{absl::Seconds(10), absl::Milliseconds(1500)});
+  const auto accepted =
+      Hears<control::Accepted>(control::Accepted{absl::Seconds(10), absl::Milliseconds(1500)});
   EXPECT_EQ(accepted.lease, absl::Seconds(10));
   EXPECT_EQ(accepted.heartbeat_every, absl::Milliseconds(1500));
-  const auto refused = Arrives<worker::Refused>(
-      coordinator::RefusedMessage{absl::AlreadyExistsError("two b1"), false});
+  const auto refused =
+      Hears<control::Refused>(control::Refused{absl::AlreadyExistsError("two b1"), false});
   EXPECT_EQ(refused.reason, absl::AlreadyExistsError("two b1"));
   EXPECT_FALSE(refused.retry);
-  EXPECT_EQ(Arrives<worker::Start>(coordinator::StartMessage{"r", kEpoch}).epoch, kEpoch);
-  EXPECT_EQ(Arrives<worker::Stop>(coordinator::StopMessage{"r", kEpoch}).run, "r");
-  EXPECT_EQ(Arrives<worker::Abort>(coordinator::AbortMessage{"r", kEpoch, "why"}).reason, "why");
-  EXPECT_EQ(
-      Arrives<worker::StepAcknowledged>(coordinator::StepAcknowledgedMessage{"r", kEpoch, 31}).step,
-      31);
-  EXPECT_EQ(Arrives<worker::Released>(coordinator::ReleasedMessage{"r", kEpoch}).epoch, kEpoch);
+  EXPECT_EQ(Hears<control::Start>(control::Start{"r", kEpoch}).epoch, kEpoch);
+  EXPECT_EQ(Hears<control::Stop>(control::Stop{"r", kEpoch}).run, "r");
+  EXPECT_EQ(Hears<control::Abort>(control::Abort{"r", kEpoch, "why"}).reason, "why");
+  EXPECT_EQ(Hears<control::StepAcknowledged>(control::StepAcknowledged{"r", kEpoch, 31}).step, 31);
+  EXPECT_EQ(Hears<control::Released>(control::Released{"r", kEpoch}).epoch, kEpoch);
 }
 
-coordinator::AssignmentMessage MakeAssignment() {
-  coordinator::AssignmentMessage message;
+control::Assignment MakeAssignment() {
+  control::Assignment message;
   message.run = "first";
   message.epoch = kEpoch;
   message.token = "secret";
@@ -157,8 +155,8 @@ coordinator::AssignmentMessage MakeAssignment() {
 }
 
 TEST(CoordinatorToWorker, Assignment) {
-  const coordinator::AssignmentMessage sent = MakeAssignment();
-  const auto message = Arrives<worker::Assignment>(sent);
+  const control::Assignment sent = MakeAssignment();
+  const auto message = Hears<control::Assignment>(sent);
   EXPECT_EQ(message.run, "first");
   EXPECT_EQ(message.epoch, kEpoch);
   EXPECT_EQ(message.token, "secret");

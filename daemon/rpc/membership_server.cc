@@ -74,12 +74,11 @@ class MembershipServer::Writer {
       return;
     }
     for (;;) {
-      std::optional<coordinator::WorkerMessage> message =
-          queue->Pop(clock_.Now() + absl::Minutes(1));
+      std::optional<control::ToWorker> message = queue->Pop(clock_.Now() + absl::Minutes(1));
       if (!message && queue->closed()) break;
       if (!message) continue;
       if (!stream_.Write(ToWire(*message))) return;
-      if (!std::holds_alternative<coordinator::RefusedMessage>(*message)) continue;
+      if (!std::holds_alternative<control::Refused>(*message)) continue;
       EndsBefore(clock_.Now() + options_.refusal_grace);
       break;
     }
@@ -151,7 +150,7 @@ grpc::Status MembershipServer::Refuse(const grpc::ServerContext& context, Stream
   refused_.fetch_add(1, std::memory_order_relaxed);
   log_.Warning("control stream refused",
                {{"peer", DescribePeer(context)}, {"reason", std::string(reason.message())}});
-  stream.Write(ToWire(coordinator::RefusedMessage{reason, true}));
+  stream.Write(ToWire(control::Refused{reason, true}));
   return ToGrpc(reason);
 }
 

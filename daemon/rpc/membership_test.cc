@@ -147,7 +147,7 @@ class FakeWorker {
   MembershipClient client_;
 };
 
-const coordinator::AcceptedMessage kAccepted = {absl::Seconds(10), absl::Milliseconds(50)};
+const control::Accepted kAccepted = {absl::Seconds(10), absl::Milliseconds(50)};
 
 TEST(Membership, RegistersHeartbeatsAndCarriesMessagesBothWays) {
   const auto token = Credentials::FromToken("0123456789abcdef");
@@ -157,7 +157,7 @@ TEST(Membership, RegistersHeartbeatsAndCarriesMessagesBothWays) {
   const uint64_t session = coordinator.WaitForSession(1);
   EXPECT_FALSE(worker.client().Send(worker::Ready{"early", {}}));
   coordinator.sessions.Send(session, kAccepted);
-  coordinator.sessions.Send(session, coordinator::StartMessage{"first", {1, 2}});
+  coordinator.sessions.Send(session, control::Start{"first", {1, 2}});
   const auto messages = worker.messages.WaitForCount(2);
   EXPECT_TRUE(std::holds_alternative<worker::Accepted>(messages[0]));
   EXPECT_EQ(std::get<worker::Start>(messages[1]).run, "first");
@@ -197,7 +197,7 @@ TEST(Membership, ARefusalReachesTheWorkerWithItsReason) {
   FakeWorker worker(coordinator.address, *token, "b1");
   coordinator.sessions.Send(
       coordinator.WaitForSession(1),
-      coordinator::RefusedMessage{absl::AlreadyExistsError("another process is b1"), true});
+      control::Refused{absl::AlreadyExistsError("another process is b1"), true});
   EXPECT_THAT(worker.WaitForError(), HasSubstr("another process is b1"));
   EXPECT_EQ(worker.client().membership().code(), absl::StatusCode::kAlreadyExists);
   // It tries again by itself.
@@ -294,9 +294,8 @@ TEST(Membership, AWorkerThatDoesNotHangUpAfterARefusalIsCutOff) {
   FakeCoordinator coordinator(*token, {absl::Seconds(10), absl::Milliseconds(50)});
   coordinator.Listen();
   std::thread core([&coordinator] {
-    coordinator.sessions.Send(
-        coordinator.WaitForSession(1),
-        coordinator::RefusedMessage{absl::AlreadyExistsError("another b1"), true});
+    coordinator.sessions.Send(coordinator.WaitForSession(1),
+                              control::Refused{absl::AlreadyExistsError("another b1"), true});
   });
   const v1::WorkerMessage first = ToWire(RegisterAs("b1"));
   const auto [answer, status] = Say(coordinator, *token, &first);

@@ -19,7 +19,7 @@ void SessionTable::Close(uint64_t session) {
   queues_.erase(found);
 }
 
-void SessionTable::Send(uint64_t session, coordinator::WorkerMessage message) {
+void SessionTable::Send(uint64_t session, control::ToWorker message) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = queues_.find(session);
   if (found == queues_.end() || found->second->TryPush(std::move(message))) return;

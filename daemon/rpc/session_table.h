@@ -10,7 +10,7 @@
 
 #include "base/bounded_queue.h"
 #include "base/clock.h"
-#include "coordinator/host/worker_messages.h"
+#include "coordinator/host/session_sink.h"
 
 namespace longhaul::daemon {
 
@@ -18,7 +18,7 @@ namespace longhaul::daemon {
 // worker that does not read for so long has lost its lease anyway.
 class SessionTable : public coordinator::SessionSink {
  public:
-  using Queue = BoundedQueue<coordinator::WorkerMessage>;
+  using Queue = BoundedQueue<control::ToWorker>;
 
   SessionTable(Clock& clock, size_t messages_max) : clock_(clock), messages_max_(messages_max) {}
 
@@ -26,7 +26,7 @@ class SessionTable : public coordinator::SessionSink {
   std::shared_ptr<Queue> Open(uint64_t session);
   // Closes and forgets it.
   void Close(uint64_t session);
-  void Send(uint64_t session, coordinator::WorkerMessage message) override;
+  void Send(uint64_t session, control::ToWorker message) override;
 
   // Sessions that ended because their queue was full.
   uint64_t overflows() const;

@@ -51,10 +51,10 @@ absl::Status AddStages(const State& state, const RunRecord& run, coordinator::Me
                        v1::RunSummary& summary) {
   if (!run.plan) return absl::OkStatus();
   LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(run.spec.model));
-  LH_ASSIGN_OR_RETURN(const std::vector<coordinator::StepReport> reports,
+  LH_ASSIGN_OR_RETURN(const std::vector<control::StepReport> reports,
                       metrics.NewestReports(run.spec.name, run.epoch));
-  std::map<int, const coordinator::StepReport*> newest;
-  for (const coordinator::StepReport& report : reports) newest[report.stage] = &report;
+  std::map<int, const control::StepReport*> newest;
+  for (const control::StepReport& report : reports) newest[report.stage] = &report;
   for (size_t s = 0; s < run.plan->stages.size(); ++s) {
     v1::StageSummary* out = summary.add_stages();
     out->set_stage(static_cast<uint32_t>(s));

@@ -149,12 +149,12 @@ class InProcessCluster::Worker : public worker::ControlLink {
     return coordinator_ != nullptr;
   }
   // From the coordinator's loop.
-  bool Deliver(uint64_t session, const coordinator::WorkerMessage& message) {
+  bool Deliver(uint64_t session, const control::ToWorker& message) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (session != session_) return false;
     }
-    LH_CHECK(inbox_.TryPush(ToWorkerMessage(message)));
+    LH_CHECK(inbox_.TryPush(control::ToWorker(message)));
     return true;
   }
   const std::string& address() const { return address_; }
@@ -178,7 +178,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
 // Routes by session. The set of workers changes on the test's thread while the loop delivers.
 class InProcessCluster::Sink : public coordinator::SessionSink {
  public:
-  void Send(uint64_t session, coordinator::WorkerMessage message) override {
+  void Send(uint64_t session, control::ToWorker message) override {
     std::lock_guard<std::mutex> lock(mutex_);
     for (Worker* worker : workers_) {
       if (worker->Deliver(session, message)) return;

@@ -1,7 +1,7 @@
 """Which folder may include which: the arrows of ARCHITECTURE.md, and who may see which library."""
 import re
 
-_DATA = ["base", "model", "run", "data", "schedule", "compression", "checkpoint"]
+_DATA = ["base", "model", "run", "data", "schedule", "compression", "checkpoint", "control"]
 _COMPUTE = ["compute/backend", "compute/ops", "compute/optim", "compute/stage"]
 _COORDINATOR = ["coordinator/plan", "coordinator/core", "coordinator/host"]
 _WORKER = ["worker/comm", "worker/exec", "worker/host"]
@@ -16,13 +16,14 @@ ARROWS = {
     "schedule": ["base"],
     "compression": ["base"],
     "checkpoint": ["base", "model"],
+    "control": ["base", "model", "run", "checkpoint"],
     "compute/backend": ["base", "model"],
     "compute/ops": ["base", "model", "compute/backend"],
     "compute/optim": ["base", "model", "compute/backend", "compute/ops"],
     "compute/stage": ["base", "model", "compute/backend", "compute/ops", "compute/optim"],
     "coordinator/plan": ["base", "model", "run", "schedule", "compression"],
     "coordinator/core": ["base", "model", "run", "schedule", "compression", "checkpoint",
-                         "coordinator/plan"],
+                         "control", "coordinator/plan"],
     "coordinator/host": _DATA + ["coordinator/plan", "coordinator/core"],
     "worker/comm": ["base", "compression"],
     "worker/exec": _DATA + _COMPUTE + ["worker/comm"],

@@ -1,5 +1,5 @@
-// What a worker and the coordinator say to each other on the control stream, as plain data.
-// daemon/rpc converts to and from Protobuf.
+// What a worker says and hears on the control stream: what it shares with the coordinator, and how
+// it registers.
 #ifndef LONGHAUL_WORKER_HOST_MESSAGES_H_
 #define LONGHAUL_WORKER_HOST_MESSAGES_H_
 
@@ -7,18 +7,28 @@
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "base/ids.h"
-#include "checkpoint/manifest.h"
-#include "model/graph.h"
-#include "run/run_spec.h"
+#include "control/messages.h"
 
 namespace longhaul::worker {
 
-// --- to the coordinator ---
+using control::Abort;
+using control::Accepted;
+using control::Assignment;
+using control::Attachment;
+using control::Ended;
+using control::Failed;
+using control::Ready;
+using control::Refused;
+using control::Released;
+using control::ShardFailed;
+using control::ShardStored;
+using control::StagePeer;
+using control::Start;
+using control::StepAcknowledged;
+using control::StepReport;
+using control::Stop;
+using control::ToWorker;
 
 struct NodeFacts {
   std::string name;
@@ -34,123 +44,14 @@ struct NodeFacts {
   double flops_per_second = 0;
   double bytes_per_second = 0;
 };
-struct Attachment {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-};
 struct Register {
   NodeFacts facts;
   std::optional<Attachment> attachment;
 };
 struct Heartbeat {};
-struct Ready {
-  std::string run;
-  Epoch epoch;
-};
-struct StepReport {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int stages = 0;
-  int64_t step = 0;
-  bool applied = true;
-  double loss = 0;  // mean over the step's tokens; last stage only
-  double gradient_norm = 0;
-  double learning_rate = 0;
-  int64_t tokens = 0;
-  double total_seconds = 0, compute_seconds = 0, wait_seconds = 0;
-  bool has_validation = false;
-  double validation_loss = 0;
-};
-struct ShardStored {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-  checkpoint::Shard shard;
-};
-// A checkpoint's shard could not be stored; training goes on.
-struct ShardFailed {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-  absl::Status status;
-};
-struct Ended {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-};
-struct Failed {
-  std::string run;
-  Epoch epoch;
-  int stage = 0;
-  int64_t step = 0;
-  absl::Status status;
-  // SHA-256 of a shard of its checkpoint that nobody has intact; empty: it is not for that.
-  std::string damaged_shard = "";
-};
+
 using ToCoordinator =
     std::variant<Register, Heartbeat, Ready, StepReport, ShardStored, ShardFailed, Ended, Failed>;
-
-// --- to the worker ---
-
-struct Accepted {
-  absl::Duration lease;
-  absl::Duration heartbeat_every;
-};
-// Not a member; the stream ends. `retry`: it may be different later.
-struct Refused {
-  absl::Status reason;
-  bool retry = true;
-};
-// One stage of the plan, as every other stage sees it.
-struct StagePeer {
-  std::string node;
-  std::string data_address;
-  model::OpRange range;
-  int slots = 1;
-};
-struct Assignment {
-  std::string run;
-  Epoch epoch;
-  std::string token;
-  run::RunSpec spec;
-  int stage = 0;
-  std::vector<StagePeer> stages;         // all, in pipeline order; [stage] is this node
-  std::vector<std::string> link_codecs;  // link s is between stages s and s+1
-  std::string numeric_class;
-  int64_t start_step = 0;                          // completed steps of the state to start from
-  std::optional<checkpoint::Manifest> checkpoint;  // absent: initial weights
-};
-struct Start {
-  std::string run;
-  Epoch epoch;
-};
-struct Stop {
-  std::string run;
-  Epoch epoch;
-};
-struct Abort {
-  std::string run;
-  Epoch epoch;
-  std::string reason;
-};
-struct StepAcknowledged {
-  std::string run;
-  Epoch epoch;
-  int64_t step = 0;
-};
-struct Released {
-  std::string run;
-  Epoch epoch;
-};
-using ToWorker =
-    std::variant<Accepted, Refused, Assignment, Start, Stop, Abort, StepAcknowledged, Released>;
 
 }  // namespace longhaul::worker
 

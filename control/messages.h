@@ -1,0 +1,140 @@
+// What workers and the coordinator say to each other on the control stream, as plain data that both
+// use. daemon/rpc converts it to and from Protobuf.
+#ifndef LONGHAUL_CONTROL_MESSAGES_H_
+#define LONGHAUL_CONTROL_MESSAGES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/ids.h"
+#include "checkpoint/manifest.h"
+#include "model/graph.h"
+#include "run/run_spec.h"
+
+namespace longhaul::control {
+
+// --- to the coordinator ---
+
+// A worker's place in a run, as it claims it when it re-attaches.
+struct Attachment {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;  // completed
+};
+struct Ready {
+  std::string run;
+  Epoch epoch;
+};
+// A stage finished an optimizer step.
+struct StepReport {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int stages = 0;
+  int64_t step = 0;
+  bool applied = true;
+  double loss = 0;  // mean over the step's tokens; last stage only
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  int64_t tokens = 0;  // in the step
+  double total_seconds = 0, compute_seconds = 0, wait_seconds = 0;
+  bool has_validation = false;
+  double validation_loss = 0;  // last stage only
+};
+// The shard is durable at the coordinator.
+struct ShardStored {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+  checkpoint::Shard shard;
+};
+// A checkpoint's shard could not be stored; training goes on.
+struct ShardFailed {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+  absl::Status status;
+};
+// The stage left the run at `step` as told, its last shard stored before.
+struct Ended {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;
+};
+struct Failed {
+  std::string run;
+  Epoch epoch;
+  int stage = 0;
+  int64_t step = 0;     // completed before it failed
+  absl::Status status;  // names peer and micro-batch
+  // SHA-256 of a shard of its checkpoint that nobody has intact; empty: it is not for that.
+  std::string damaged_shard = "";
+};
+
+// --- to the worker ---
+
+struct Accepted {
+  absl::Duration lease;
+  absl::Duration heartbeat_every;
+};
+// Not a member; the stream ends. `retry`: it may be different later.
+struct Refused {
+  absl::Status reason;
+  bool retry = true;
+};
+// One stage of the plan, as every other stage sees it.
+struct StagePeer {
+  std::string node;
+  std::string data_address;
+  model::OpRange range;
+  int slots = 1;
+};
+struct Assignment {
+  std::string run;
+  Epoch epoch;
+  std::string token;
+  run::RunSpec spec;
+  int stage = 0;
+  std::vector<StagePeer> stages;         // all, in pipeline order; [stage] is this node
+  std::vector<std::string> link_codecs;  // link s is between stages s and s+1
+  std::string numeric_class;
+  int64_t start_step = 0;                          // completed steps of the state to start from
+  std::optional<checkpoint::Manifest> checkpoint;  // absent: initial weights
+};
+struct Start {
+  std::string run;
+  Epoch epoch;
+};
+struct Stop {
+  std::string run;
+  Epoch epoch;
+};
+struct Abort {
+  std::string run;
+  Epoch epoch;
+  std::string reason;
+};
+struct StepAcknowledged {
+  std::string run;
+  Epoch epoch;
+  int64_t step = 0;
+};
+struct Released {
+  std::string run;
+  Epoch epoch;
+};
+using ToWorker =
+    std::variant<Accepted, Refused, Assignment, Start, Stop, Abort, StepAcknowledged, Released>;
+
+}  // namespace longhaul::control
+
+#endif  // LONGHAUL_CONTROL_MESSAGES_H_
