@@ -14,7 +14,23 @@
 namespace longhaul::worker {
 namespace {
 
+using schedule::Instruction;
 using schedule::InstructionKind;
+
+// What an instruction was doing, for its error; that of an exchange names frame and peer itself.
+std::string InWords(const Instruction& instruction, bool evaluation) {
+  const std::string during = evaluation ? "in the evaluation: " : "";
+  switch (instruction.kind) {
+    case InstructionKind::kForward:
+      return absl::StrCat(during, "forward of micro-batch ", instruction.micro_batch);
+    case InstructionKind::kBackward:
+      return absl::StrCat(during, "backward of micro-batch ", instruction.micro_batch);
+    case InstructionKind::kOptimizerStep:
+      return absl::StrCat(during, "optimizer step");
+    default:
+      return absl::StrCat(during, "exchange");
+  }
+}
 
 FrameKind FrameKindOf(InstructionKind kind, bool evaluation) {
   switch (kind) {
@@ -199,11 +215,7 @@ absl::Status StageExecutor::Interpreter::RunProgram(const schedule::Program& pro
     absl::Status status;
     if (options_.check_cancelled) status = options_.check_cancelled();
     if (status.ok()) status = (this->*MethodOf(instruction.kind))(instruction);
-    if (!status.ok()) {
-      return Annotate(status,
-                      absl::StrCat(name_, pass_.evaluation ? ", evaluation after step " : ", step ",
-                                   pass_.step, ", ", schedule::ToText(instruction)));
-    }
+    if (!status.ok()) return Annotate(status, InWords(instruction, pass_.evaluation));
   }
   return absl::OkStatus();
 }

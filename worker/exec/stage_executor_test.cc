@@ -189,13 +189,13 @@ TEST(StageExecutor, APeerThatStopsIsNamedWhenTheDeadlinePasses) {
   const absl::Status first = cluster.executor(0).RunStep(1).status();
   EXPECT_EQ(first.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(first.message()),
-              AllOf(HasSubstr("stage 0, step 1, RG0: "), HasSubstr("stage-1"),
-                    HasSubstr("micro-batch 0"), HasSubstr("gradient")));
+              AllOf(HasSubstr("exchange: "), HasSubstr("stage-1"), HasSubstr("micro-batch 0"),
+                    HasSubstr("gradient")));
   const absl::Status last = cluster.executor(2).RunStep(1).status();
   EXPECT_EQ(last.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(last.message()),
-              AllOf(HasSubstr("stage 2, step 1, RA0: "), HasSubstr("stage-1"),
-                    HasSubstr("micro-batch 0"), HasSubstr("activation")));
+              AllOf(HasSubstr("exchange: "), HasSubstr("stage-1"), HasSubstr("micro-batch 0"),
+                    HasSubstr("activation")));
 }
 
 TEST(StageExecutor, CancelEndsEveryWaitWithItsReason) {
@@ -220,7 +220,7 @@ TEST(StageExecutor, ATokenOutsideTheVocabularyIsAnError) {
   const absl::Status status = cluster.executor(0).RunStep(1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("stage 0, step 1, F0: "), HasSubstr("1000")));
+              AllOf(HasSubstr("forward of micro-batch 0: "), HasSubstr("1000")));
   EXPECT_EQ(cluster.State(), before);
 }
 
@@ -253,7 +253,7 @@ TEST_F(FalsePeer, NormsThatDoNotFitAreRefused) {
   EXPECT_EQ(peer.SendDoubles(0, Key(FrameKind::kNorms, 0), {0, 1.0}, Deadline()), absl::OkStatus());
   first.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("stage 0, step 1, RN: norms of stage 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("exchange: norms of stage 1"));
 }
 
 TEST_F(FalsePeer, AVerdictThatMakesNoSenseIsRefusedAndNothingApplied) {
@@ -276,7 +276,7 @@ TEST_F(FalsePeer, AVerdictThatMakesNoSenseIsRefusedAndNothingApplied) {
   last.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("stage 1, step 1, RV: verdict: the gradient scale is nan"));
+              HasSubstr("exchange: verdict: the gradient scale is nan"));
   EXPECT_EQ(cluster_.State(), before);
 }
 

@@ -82,7 +82,8 @@ void StageJob::Run() {
     Log(LogLevel::kInfo, absl::StrCat("stage given up: ", CheckCancelled().message()));
     return;
   }
-  Log(LogLevel::kError, absl::StrCat("stage failed: ", status.message()));
+  Log(LogLevel::kError,
+      absl::StrCat("stage failed after step ", completed_step(), ": ", status.message()));
   outbox_.Add(assignment_.run, assignment_.epoch,
               Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(),
                      status, damaged_shard_});
