@@ -78,6 +78,8 @@ std::string FormatRate(double per_second) {
 }
 
 std::string FormatSeconds(double seconds) {
+  // What would not be shown as 1000 ms.
+  if (seconds < 0.9995) return absl::StrFormat("%.3g ms", seconds * 1e3);
   if (seconds < 10) return absl::StrFormat("%.1f s", seconds);
   constexpr double kWholeMax = 1e15;
   if (!(seconds < kWholeMax)) return absl::StrFormat("%g s", seconds);

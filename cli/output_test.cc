@@ -63,7 +63,10 @@ TEST(Format, BytesRatesAndSeconds) {
   EXPECT_EQ(FormatRate(12345), "12.3k");
   EXPECT_EQ(FormatRate(999999), "1.00M");
   EXPECT_EQ(FormatRate(4.56e6), "4.56M");
-  EXPECT_EQ(FormatSeconds(0.25), "0.2 s");
+  EXPECT_EQ(FormatSeconds(0), "0 ms");
+  EXPECT_EQ(FormatSeconds(0.01234), "12.3 ms");
+  EXPECT_EQ(FormatSeconds(0.25), "250 ms");
+  EXPECT_EQ(FormatSeconds(0.9996), "1.0 s");
   EXPECT_EQ(FormatSeconds(42.4), "42 s");
   EXPECT_EQ(FormatSeconds(59.7), "1 min 0 s");
   EXPECT_EQ(FormatSeconds(200), "3 min 20 s");

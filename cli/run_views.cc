@@ -16,7 +16,10 @@ nlohmann::ordered_json Embedded(const std::string& text) {
 }
 
 std::string Progress(const v1::RunSummary& run) {
-  return absl::StrCat(run.step(), "/", run.steps());
+  if (run.state() != "running" || run.epoch_step() >= run.step()) {
+    return absl::StrCat(run.step(), "/", run.steps());
+  }
+  return absl::StrCat(run.epoch_step(), "/", run.steps(), " (again, up to ", run.step(), ")");
 }
 
 std::string Checkpoint(const v1::RunSummary& run, const std::string& none) {
@@ -36,6 +39,7 @@ nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
                                    {"phase", run.phase()},
                                    {"epoch", run.epoch()},
                                    {"step", run.step()},
+                                   {"epoch_step", run.epoch_step()},
                                    {"steps", run.steps()},
                                    {"skipped_steps", run.skipped_steps()},
                                    {"checkpoint_step", run.checkpoint_step()},
@@ -79,7 +83,7 @@ void PrintRunTable(const v1::ListRunsResponse& runs) {
       {"RUN", "STATE", "STEP", "LOSS", "TOKENS/S", "STAGES", "CHECKPOINT", "REASON"}};
   for (const v1::RunSummary& run : runs.runs()) {
     rows.push_back({run.run(), run.state(), Progress(run), Loss(run),
-                    FormatRate(run.tokens_per_second()), absl::StrCat(run.stages_size()),
+                    FormatRate(run.tokens_per_second()), absl::StrCat(run.stage_count()),
                     Checkpoint(run, "-"), run.reason()});
   }
   PrintTable(rows);

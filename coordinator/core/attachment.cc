@@ -69,7 +69,7 @@ void Attach(Turn& turn, NodeRecord& node, const std::optional<control::Attachmen
   const int64_t step = place.progress().step;
   if (new_process) {
     Interrupt(turn, *place.run,
-              absl::StrCat(who, " was lost at step ", step, ": its process was restarted"),
+              absl::StrCat(who, " was lost after step ", step, ": its process was restarted"),
               node.facts.profile.name);
   } else if (place.run->phase == RunPhase::kPreparing) {
     // The assignment was lost with the stream that it was sent on.
@@ -77,7 +77,7 @@ void Attach(Turn& turn, NodeRecord& node, const std::optional<control::Attachmen
     SendAssignment(turn, *place.run, place.stage);
   } else {
     Interrupt(turn, *place.run,
-              absl::StrCat(who, " was lost at step ", step, ": its worker came back without it"),
+              absl::StrCat(who, " was lost after step ", step, ": its worker came back without it"),
               node.facts.profile.name);
   }
 }

@@ -45,8 +45,9 @@ struct State {
 };
 
 // State after a start of the coordinator, from durable records. Runs that were running are adopted:
-// every node of the plan has one lease from `now` to re-attach. A record that contradicts itself
-// (running without a plan) becomes interrupted with a reason.
+// every node of the plan has one lease from `now` to re-attach. `progress` of a run may hold the
+// newest step that each stage is known to have completed in the run's epoch. A record that
+// contradicts itself (running without a plan) becomes interrupted with a reason.
 State Restore(CoreOptions options, std::vector<NodeRecord> nodes, std::vector<RunRecord> runs,
               absl::Time now);
 

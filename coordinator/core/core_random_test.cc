@@ -98,7 +98,7 @@ class Chaos {
                                  .step = progress.step + 1};
       return StepReported{session, report};
     }
-    const int64_t step = run.stop_requested ? CompletedStep(run) : kSteps;
+    const int64_t step = run.stop_requested ? EpochStep(run) : kSteps;
     if (progress.step < step) return NodeHeartbeat{session};
     if (Below(2) == 0) return Shard(session, run, stage, step);
     const bool stored = run.commits.contains(step) || run.pending_shards[step].contains(stage) ||

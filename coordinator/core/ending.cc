@@ -33,7 +33,8 @@ void Finish(Turn& turn, RunRecord& run, int64_t step) {
     run.draining = true;
     run.planned_with.clear();
     ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting,
-              absl::StrCat("a node is drained; goes on after step ", step, " with the others"));
+              absl::StrCat("goes on after step ", step, " without ", NameDrained(turn.state, run),
+                           ", drained as asked"));
   } else {
     ChangeRun(
         turn, run, RunState::kInterrupted, RunPhase::kIdle,

@@ -9,7 +9,7 @@ namespace longhaul::coordinator {
 namespace {
 
 std::string LossText(const RunRecord& run, int stage, const NodeRecord& node) {
-  return absl::StrCat(NameStage(run, stage), " was lost at step ",
+  return absl::StrCat(NameStage(run, stage), " was lost after step ",
                       run.progress[static_cast<size_t>(stage)].step, ": ", node.reason);
 }
 
@@ -83,7 +83,7 @@ void OnStageFailed(Turn& turn, const StageFailed& event) {
   if (place.run == nullptr || place.stage != event.said.stage || place.progress().ended) return;
   if (FallBack(turn, place, event)) return;
   RunRecord& run = *place.run;
-  const std::string report = absl::StrCat(NameStage(run, place.stage), " failed at step ",
+  const std::string report = absl::StrCat(NameStage(run, place.stage), " failed after step ",
                                           event.said.step, ": ", event.said.status.message());
   const int lost = run.phase == RunPhase::kAdopting ? -1 : FindLostStage(turn.state, run);
   if (lost < 0) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "coordinator/core/turn.h"
 
@@ -76,6 +77,10 @@ int StageCount(const RunRecord& run) {
   return run.plan.has_value() ? static_cast<int>(run.plan->stages.size()) : 0;
 }
 
+bool IsDrained(const NodeRecord& node) {
+  return node.state == NodeState::kDraining || node.state == NodeState::kDrained;
+}
+
 bool HasDrainingNode(const State& state, const RunRecord& run) {
   for (int stage = 0; stage < StageCount(run); ++stage) {
     const auto node = state.nodes.find(run.plan->stages[static_cast<size_t>(stage)].node);
@@ -84,7 +89,16 @@ bool HasDrainingNode(const State& state, const RunRecord& run) {
   return false;
 }
 
-int64_t CompletedStep(const RunRecord& run) {
+std::string NameDrained(const State& state, const RunRecord& run) {
+  std::vector<std::string> names;
+  for (int stage = 0; stage < StageCount(run); ++stage) {
+    const auto node = state.nodes.find(run.plan->stages[static_cast<size_t>(stage)].node);
+    if (node != state.nodes.end() && IsDrained(node->second)) names.push_back(node->first);
+  }
+  return absl::StrCat(names.size() == 1 ? "node " : "nodes ", absl::StrJoin(names, ", "));
+}
+
+int64_t EpochStep(const RunRecord& run) {
   int64_t completed = std::numeric_limits<int64_t>::max();
   for (const StageProgress& progress : run.progress) completed = std::min(completed, progress.step);
   return run.progress.empty() ? run.start_step : std::max(run.start_step, completed);

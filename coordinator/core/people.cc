@@ -36,8 +36,11 @@ void StopAtOnce(Turn& turn, RunRecord& run) {
   for (int stage = 0; was_preparing && stage < StageCount(run); ++stage) {
     sessions.push_back(SessionOf(turn.state, run, stage));
   }
-  ChangeRun(turn, run, RunState::kStopped, RunPhase::kIdle,
-            absl::StrCat("stopped as asked before it trained", ResumeHint(run)));
+  const bool was_trained = run.checkpoint.has_value() || run.interrupted_at != absl::InfinitePast();
+  ChangeRun(
+      turn, run, RunState::kStopped, RunPhase::kIdle,
+      absl::StrCat("stopped as asked before it ",
+                   was_trained ? "went on from " + ResumePoint(run) : "trained", ResumeHint(run)));
   for (const uint64_t session : sessions) {
     if (session == 0) continue;
     turn.Do(AbortStage{session, run.spec.name, run.epoch, "the run was stopped"});
@@ -109,9 +112,12 @@ void OnResumeRun(Turn& turn, const ResumeRun& event) {
     return;
   }
   if (run->phase != RunPhase::kIdle || run->state == RunState::kDone) {
-    turn.Refuse(event.request, absl::FailedPreconditionError(
-                                   absl::StrCat("run ", event.run, " is ", RunStateName(run->state),
-                                                "; there is nothing to resume")));
+    const bool stopping = run->phase != RunPhase::kIdle && run->stop_requested;
+    turn.Refuse(event.request,
+                absl::FailedPreconditionError(absl::StrCat(
+                    "run ", event.run, " is ",
+                    stopping ? "stopping; wait for it to stop, then resume it"
+                             : RunStateName(run->state) + "; there is nothing to resume")));
     return;
   }
   if (event.stages < 0) {

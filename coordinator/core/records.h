@@ -123,6 +123,9 @@ struct RunRecord {
   std::string blamed_node;  // that its reason names; empty: none
 };
 
+// Completed by every stage in the epoch in force, as far as reported.
+int64_t EpochStep(const RunRecord& run);
+
 // "pending", "running", ...
 std::string RunStateName(RunState state);
 std::string NodeStateName(NodeState state);

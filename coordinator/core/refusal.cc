@@ -1,6 +1,8 @@
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "coordinator/core/turn.h"
 
 namespace longhaul::coordinator {
@@ -26,6 +28,26 @@ void Undo(Turn& turn, RunRecord& run, const absl::Status& refusal) {
   run.phase = RunPhase::kIdle;
 }
 
+// Why a run stops whose nodes were drained and which the others cannot go on with.
+std::string DrainedText(const State& state, const RunRecord& run, const std::string& why) {
+  std::vector<std::string> drained;
+  bool some_left = false;
+  for (const auto& [name, node] : state.nodes) {
+    if (IsDrained(node)) {
+      drained.push_back(name);
+    } else {
+      some_left = some_left || node.state == NodeState::kConnected;
+    }
+  }
+  const std::string resume_point = ResumePoint(run);
+  if (!some_left) {
+    return absl::StrCat("the cluster was stopped: every worker was drained as asked (",
+                        absl::StrJoin(drained, ", "), "); it goes on from ", resume_point);
+  }
+  return absl::StrCat(NameDrained(state, run), " left the run, drained as asked, and the others ",
+                      "cannot run it: ", why, "; it goes on from ", resume_point);
+}
+
 }  // namespace
 
 void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal) {
@@ -34,9 +56,8 @@ void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal) {
     Undo(turn, run, refusal);
   } else if (run.draining) {
     run.draining = false;
-    ChangeRun(
-        turn, run, RunState::kStopped, RunPhase::kIdle,
-        absl::StrCat("a node was drained and the others cannot run it: ", why, ResumeHint(run)));
+    ChangeRun(turn, run, RunState::kStopped, RunPhase::kIdle,
+              absl::StrCat(DrainedText(turn.state, run, why), ResumeHint(run)));
   } else if (absl::IsFailedPrecondition(refusal)) {
     ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting,
               absl::StrCat("waits for workers: ", why));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/core/core.h"
@@ -7,6 +8,16 @@
 
 namespace longhaul::coordinator {
 namespace {
+
+// What the plan of the newest epoch shows of its stages, and what is known of their steps.
+void ResetProgress(RunRecord& run) {
+  const std::vector<StageProgress> known = std::exchange(run.progress, {});
+  run.progress.assign(run.plan->stages.size(), StageProgress{.step = run.start_step});
+  for (size_t stage = 0; stage < std::min(known.size(), run.progress.size()); ++stage) {
+    int64_t& step = run.progress[stage].step;
+    step = std::max(step, std::min(known[stage].step, run.spec.train.steps));
+  }
+}
 
 // A run that was running has to be found again among the workers.
 void Adopt(RunRecord& run, absl::Time deadline) {
@@ -18,7 +29,7 @@ void Adopt(RunRecord& run, absl::Time deadline) {
   }
   run.phase = RunPhase::kAdopting;
   run.phase_deadline = deadline;
-  run.progress.assign(run.plan->stages.size(), StageProgress{.step = run.start_step});
+  ResetProgress(run);
 }
 
 }  // namespace
@@ -41,10 +52,7 @@ State Restore(CoreOptions options, std::vector<NodeRecord> nodes, std::vector<Ru
       Adopt(run, now + state.options.lease);
     } else {
       run.phase = run.state == RunState::kPending ? RunPhase::kWaiting : RunPhase::kIdle;
-      // What the plan of the newest epoch shows of its stages is as good as nothing.
-      if (run.plan.has_value()) {
-        run.progress.assign(run.plan->stages.size(), StageProgress{.step = run.start_step});
-      }
+      if (run.plan.has_value()) ResetProgress(run);
     }
     state.next_run_sequence = std::max(state.next_run_sequence, run.sequence + 1);
     std::string name = run.spec.name;

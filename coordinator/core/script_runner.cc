@@ -281,6 +281,9 @@ std::vector<std::string> ScriptRunner::Apply(const Event& event) {
       stored_runs_[persist->run] = Durable(state_.runs.at(persist->run));
     } else if (const auto* node = std::get_if<PersistNode>(&action)) {
       stored_nodes_[node->node] = Durable(state_.nodes.at(node->node));
+    } else if (const auto* record = std::get_if<RecordStep>(&action)) {
+      const control::StepReport& report = record->report;
+      recorded_[report.run][report.epoch][report.stage] = report.step;
     }
   }
   return lines;
@@ -290,7 +293,13 @@ std::vector<std::string> ScriptRunner::Restart() {
   std::vector<NodeRecord> nodes;
   std::vector<RunRecord> runs;
   for (const auto& [name, record] : stored_nodes_) nodes.push_back(record);
-  for (const auto& [name, record] : stored_runs_) runs.push_back(record);
+  for (const auto& [name, record] : stored_runs_) {
+    runs.push_back(record);
+    for (const auto& [stage, step] : recorded_[name][record.epoch]) {
+      runs.back().progress.resize(static_cast<size_t>(stage) + 1);
+      runs.back().progress.back().step = step;
+    }
+  }
   state_ = Restore(state_.options, std::move(nodes), std::move(runs), now_);
   return {};
 }

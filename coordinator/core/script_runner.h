@@ -43,6 +43,8 @@ class ScriptRunner {
   State state_;
   std::map<std::string, NodeRecord> stored_nodes_;
   std::map<std::string, RunRecord> stored_runs_;
+  // Newest step that was recorded, by run, epoch and stage.
+  std::map<std::string, std::map<Epoch, std::map<int, int64_t>>> recorded_;
 };
 
 }  // namespace longhaul::coordinator

@@ -68,10 +68,16 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   run.checkpoint_problem.clear();
   run.pending_shards.clear();
   run.commits.clear();
+  int64_t reached = 0;
+  for (const StageProgress& progress : run.progress) reached = std::max(reached, progress.step);
   run.progress.assign(plan.stages.size(), StageProgress{.attached = true, .step = run.start_step});
   std::string reason = Describe(run);
   if (const std::string note = DamageNote(run); !note.empty()) {
     absl::StrAppend(&reason, "; ", note, ": resumed from ", ResumePoint(run));
+  }
+  if (reached > run.start_step) {
+    absl::StrAppend(&reason, "; trains again from step ", run.start_step + 1, " (step ", reached,
+                    " was reached)");
   }
   ChangeRun(turn, run, RunState::kRunning, RunPhase::kPreparing, std::move(reason));
   run.phase_deadline = turn.now + turn.state.options.prepare_max;

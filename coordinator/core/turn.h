@@ -50,9 +50,11 @@ Place FindPlace(State& state, uint64_t session, const std::string& run, const Ep
 // Control stream of the node of a stage; 0: none.
 uint64_t SessionOf(const State& state, const RunRecord& run, int stage);
 int StageCount(const RunRecord& run);
+// Draining or drained.
+bool IsDrained(const NodeRecord& node);
 bool HasDrainingNode(const State& state, const RunRecord& run);
-// Completed by every stage, as far as reported.
-int64_t CompletedStep(const RunRecord& run);
+// Nodes of the run's plan that are draining or drained: "node n2" or "nodes n1, n2".
+std::string NameDrained(const State& state, const RunRecord& run);
 // "node n2 (stage 1)".
 std::string NameStage(const RunRecord& run, int stage);
 // "; resume with: longhaul run resume first", or what else helps.

@@ -1,6 +1,7 @@
 #include "coordinator/host/coordinator_host.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/status_copy.h"
@@ -9,6 +10,23 @@
 
 namespace longhaul::coordinator {
 
+namespace {
+
+// What the record of steps knows of the run's epoch; the journal does not hold it.
+absl::Status AddProgress(MetricsStore& metrics, RunRecord& run) {
+  if (!run.plan.has_value()) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const std::vector<control::StepReport> reports,
+                      metrics.NewestReports(run.spec.name, run.epoch));
+  run.progress.resize(run.plan->stages.size());
+  for (const control::StepReport& report : reports) {
+    const auto stage = static_cast<size_t>(report.stage);
+    if (stage < run.progress.size()) run.progress[stage].step = report.step;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<CoordinatorHost>> CoordinatorHost::Create(
     CoordinatorHostOptions options, CoordinatorHostDependencies dependencies) {
   LH_CHECK(dependencies.clock != nullptr && dependencies.sink != nullptr &&
@@ -16,6 +34,7 @@ absl::StatusOr<std::unique_ptr<CoordinatorHost>> CoordinatorHost::Create(
                dependencies.checkpoints != nullptr && dependencies.planner && dependencies.log,
            "a dependency is missing");
   LH_ASSIGN_OR_RETURN(JournalContents contents, dependencies.journal->Load());
+  for (RunRecord& run : contents.runs) LH_RETURN_IF_ERROR(AddProgress(*dependencies.metrics, run));
   State state = Restore(options.core, std::move(contents.nodes), std::move(contents.runs),
                         dependencies.clock->Now());
   return std::unique_ptr<CoordinatorHost>(
@@ -73,6 +92,20 @@ absl::StatusOr<std::string> HostLoop::Request(PersonEvent event, absl::Time dead
 State HostLoop::Snapshot() const {
   const std::lock_guard<std::mutex> lock(state_mutex_);
   return state_;
+}
+
+State HostLoop::SnapshotRun(const std::string& name) const {
+  State part;
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  const auto run = state_.runs.find(name);
+  if (run == state_.runs.end()) return part;
+  part.runs[name] = run->second;
+  if (!run->second.plan.has_value()) return part;
+  for (const StagePlacement& stage : run->second.plan->stages) {
+    const auto node = state_.nodes.find(stage.node);
+    if (node != state_.nodes.end()) part.nodes[stage.node] = node->second;
+  }
+  return part;
 }
 
 uint64_t HostLoop::version() const {

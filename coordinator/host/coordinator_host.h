@@ -86,6 +86,9 @@ class CoordinatorHost {
   // A copy of the whole state as it is now.
   virtual State Snapshot() const = 0;
 
+  // A copy of one run and of the nodes of its plan; empty if there is no such run.
+  virtual State SnapshotRun(const std::string& run) const = 0;
+
   // Rises with every change that a person can see: records, and recorded steps.
   virtual uint64_t version() const = 0;
   // Waits until version() differs from `seen`, the deadline has passed, or the host ends. Returns

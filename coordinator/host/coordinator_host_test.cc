@@ -44,7 +44,7 @@ class CoordinatorHostTest : public testing::Test {
   }
 
   // A new stream of the worker.
-  uint64_t Connect(const std::string& name, std::optional<Attachment> attachment = {}) {
+  uint64_t Connect(const std::string& name, std::optional<control::Attachment> attachment = {}) {
     NodeConnected event;
     event.session = host_->NewSession();
     event.address = absl::StrCat("10.0.0.1:", event.session);
@@ -56,7 +56,7 @@ class CoordinatorHostTest : public testing::Test {
     EXPECT_TRUE(host_->Post(std::move(event)));
     return session;
   }
-  uint64_t Join(const std::string& name, std::optional<Attachment> attachment = {}) {
+  uint64_t Join(const std::string& name, std::optional<control::Attachment> attachment = {}) {
     const uint64_t session = Connect(name, std::move(attachment));
     sink_.Take<control::Accepted>(session);
     return session;
@@ -180,7 +180,7 @@ TEST_F(CoordinatorHostTest, AKilledCoordinatorGoesOnFromItsFiles) {
   EXPECT_EQ(Run().epoch, before.epoch);
   EXPECT_EQ(Run().token, before.token);
   EXPECT_EQ(Run().spec, before.spec);
-  const uint64_t again = Join("n1", Attachment{"first", kEpoch, 0, 2});
+  const uint64_t again = Join("n1", control::Attachment{"first", kEpoch, 0, 2});
   sink_.Take<control::Start>(again);
   Report(again, 0, 1, 1);
   Report(again, 0, 1, 2);
@@ -306,7 +306,8 @@ TEST_F(CoordinatorHostTest, AStoppedCoordinatorTakesNoNodeForLost) {
   Open(journal_);
   EXPECT_EQ(Run().phase, RunPhase::kAdopting);
   EXPECT_EQ(Run().epoch, before.epoch);
-  const uint64_t again = Join("n1", Attachment{"first", kEpoch, 0, 1});
+  EXPECT_EQ(Run().progress.at(0).step, 1) << "from the record of steps";
+  const uint64_t again = Join("n1", control::Attachment{"first", kEpoch, 0, 1});
   sink_.Take<control::Start>(again);
   Report(again, 0, 1, 2);
   EXPECT_EQ(Run().phase, RunPhase::kTraining);

@@ -30,6 +30,7 @@ class HostLoop : public CoordinatorHost {
   bool Post(Event event) override { return events_.TryPush(std::move(event)); }
   absl::StatusOr<std::string> Request(PersonEvent event, absl::Time deadline) override;
   State Snapshot() const override;
+  State SnapshotRun(const std::string& name) const override;
   uint64_t version() const override;
   uint64_t WaitForChange(uint64_t seen, absl::Time deadline) override;
   MetricsStore& metrics() override { return *dependencies_.metrics; }

@@ -109,7 +109,7 @@ grpc::Status AdminServer::ListRuns(grpc::ServerContext* context,
 }
 
 absl::StatusOr<v1::RunSummary> AdminServer::FindRun(const std::string& run, bool whole) {
-  const coordinator::State state = parts_.host.Snapshot();
+  const coordinator::State state = parts_.host.SnapshotRun(run);
   const auto found = state.runs.find(run);
   if (found == state.runs.end()) return NoRun(run);
   return SummariseRun(state, found->second, parts_.host, whole);
@@ -155,7 +155,7 @@ absl::Status AdminServer::Watch(const grpc::ServerContext& context,
   while (!context.IsCancelled()) {
     const uint64_t version = parts_.host.version();
     // The state is read before the steps: once it says that the run is over, no step follows.
-    const coordinator::State state = parts_.host.Snapshot();
+    const coordinator::State state = parts_.host.SnapshotRun(request.run());
     const auto found = state.runs.find(request.run());
     if (found == state.runs.end()) return NoRun(request.run());
     const bool over = IsOver(found->second.state);
@@ -222,7 +222,7 @@ grpc::Status AdminServer::ListCheckpoints(grpc::ServerContext* context,
                                           v1::ListCheckpointsResponse* response) {
   const absl::Status valid = Check(*context, "run name", request->run());
   if (!valid.ok()) return ToGrpc(valid);
-  const coordinator::State state = parts_.host.Snapshot();
+  const coordinator::State state = parts_.host.SnapshotRun(request->run());
   const auto run = state.runs.find(request->run());
   if (run == state.runs.end()) return ToGrpc(NoRun(request->run()));
   std::vector<std::string> damaged;

@@ -93,6 +93,7 @@ class FakeHost : public coordinator::CoordinatorHost {
     std::lock_guard<std::mutex> lock(mutex_);
     return state_;
   }
+  coordinator::State SnapshotRun(const std::string&) const override { return Snapshot(); }
   uint64_t version() const override {
     std::lock_guard<std::mutex> lock(mutex_);
     return version_;
@@ -112,13 +113,18 @@ class FakeHost : public coordinator::CoordinatorHost {
     std::lock_guard<std::mutex> lock(mutex_);
     health_ = health;
   }
+  void SetCheckpoints(const checkpoint::Manifest& newest,
+                      const std::vector<coordinator::OtherCheckpoint>& others) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    state_.runs["first"].checkpoint = newest;
+    state_.runs["first"].other_checkpoints = others;
+  }
   void SetReason(const std::string& reason, const std::string& checkpoint_problem) {
     std::lock_guard<std::mutex> lock(mutex_);
     state_.runs["first"].reason = reason;
     state_.runs["first"].checkpoint_problem = checkpoint_problem;
   }
-
-  // Changes the run and what is completed of it, as one change.
+  // As one change.
   void Set(coordinator::RunState run_state, int64_t completed) {
     std::lock_guard<std::mutex> lock(mutex_);
     metrics_.Complete(completed);
@@ -262,6 +268,7 @@ TEST_F(AdminTest, ShowsRunsAndNodes) {
   EXPECT_EQ(run.step(), 9u);
   EXPECT_EQ(run.steps(), 200u);
   EXPECT_EQ(run.predicted_step_seconds(), 0.25);
+  EXPECT_EQ(run.stage_count(), 2u);
   ASSERT_EQ(run.stages_size(), 2);
   EXPECT_EQ(run.stages(1).node(), "b2");
   EXPECT_EQ(run.stages(1).site(), "berlin");
@@ -325,6 +332,25 @@ TEST_F(AdminTest, RequestsAreAnsweredByTheHost) {
   const grpc::Status refused = stub_->DrainNode(Context().get(), drain, &drained);
   EXPECT_EQ(refused.error_code(), grpc::FAILED_PRECONDITION);
   EXPECT_EQ(refused.error_message(), "cannot drain b1");
+}
+
+TEST_F(AdminTest, CheckpointsComeWithWhatIsWrongWithThem) {
+  const auto manifest = [](int64_t step) {
+    return checkpoint::Manifest{"first", {1, 1}, step, 0, "", {}};
+  };
+  const std::string folder = folder_ + "/checkpoints/manifests/first/";
+  ASSERT_TRUE(MakeDirectories(folder).ok());
+  for (const int64_t step : {10, 20, 30}) {
+    const std::string json = checkpoint::ToJson(manifest(step));
+    ASSERT_TRUE(WriteFileAtomically(absl::StrCat(folder, step, ".json"), json).ok());
+  }
+  host_.SetCheckpoints(manifest(10), {{manifest(20), "stage 1's shard"}});
+  v1::ListCheckpointsRequest request;
+  request.set_run("first");
+  v1::ListCheckpointsResponse response;
+  ASSERT_TRUE(stub_->ListCheckpoints(Context().get(), request, &response).ok());
+  EXPECT_THAT(response.notes(),
+              testing::ElementsAre("", "damaged: stage 1's shard", HasSubstr("left behind")));
 }
 
 TEST_F(AdminTest, BadRequestsAreRefusedBeforeTheHost) {

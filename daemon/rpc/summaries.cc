@@ -59,9 +59,9 @@ absl::Status AddStages(const State& state, const RunRecord& run, coordinator::Me
     v1::StageSummary* out = summary.add_stages();
     out->set_stage(static_cast<uint32_t>(s));
     SetStage(state, run.plan->stages[s], graph, out);
+    if (s < run.progress.size()) out->set_step(static_cast<uint64_t>(run.progress[s].step));
     const auto report = newest.find(static_cast<int>(s));
     if (report == newest.end()) continue;
-    out->set_step(static_cast<uint64_t>(report->second->step));
     out->set_total_seconds(report->second->total_seconds);
     out->set_compute_seconds(report->second->compute_seconds);
     out->set_wait_seconds(report->second->wait_seconds);
@@ -94,12 +94,14 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord&
   summary.set_epoch(ToString(run.epoch));
   summary.set_step(static_cast<uint64_t>(figures.step));
   summary.set_steps(static_cast<uint64_t>(run.spec.train.steps));
+  summary.set_epoch_step(static_cast<uint64_t>(coordinator::EpochStep(run)));
   summary.set_loss(figures.loss);
   summary.set_has_validation(figures.has_validation);
   summary.set_validation_loss(figures.validation_loss);
   summary.set_tokens_per_second(figures.tokens_per_second);
   summary.set_skipped_steps(static_cast<uint64_t>(figures.skipped_steps));
   if (run.checkpoint) summary.set_checkpoint_step(static_cast<uint64_t>(run.checkpoint->step));
+  if (run.plan) summary.set_stage_count(static_cast<uint32_t>(run.plan->stages.size()));
   if (run.plan) summary.set_predicted_step_seconds(run.plan->step_seconds);
   if (!whole) return summary;
   LH_RETURN_IF_ERROR(AddStages(state, run, metrics, summary));
