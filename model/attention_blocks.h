@@ -18,9 +18,12 @@ constexpr int64_t AttentionRegions(int64_t batch, int64_t heads) {
   return std::min(kAttentionRegionsMax, batch * heads);
 }
 
+// Elements from one row of scores to the next: rows are padded to whole vectors.
+constexpr int64_t AttentionScoreStride(int64_t context) { return (context + 15) / 16 * 16; }
+
 // Elements of one block of scores for all keys.
 constexpr int64_t AttentionBlockElements(int64_t context) {
-  return std::min(kAttentionBlockRows, context) * context;
+  return std::min(kAttentionBlockRows, context) * AttentionScoreStride(context);
 }
 
 // Elements of the whole workspace: for each region a block of scores and one of their gradients.

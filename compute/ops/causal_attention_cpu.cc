@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "compute/backend/cpu/logarithm.h"
 #include "compute/backend/cpu/matrix_product.h"
@@ -17,7 +16,6 @@ constexpr int64_t kBlockRows = model::kAttentionBlockRows;
 // The queries, keys and values of one head of one sequence lie in the rows of qkv, `stride` apart.
 template <typename T>
 struct Head {
-  int64_t context;
   int64_t width;  // of this head
   int64_t stride;
   int64_t output_stride;
@@ -44,8 +42,7 @@ HeadOffsets OffsetsOf(const CausalAttentionShape& shape, int64_t index) {
 
 template <typename T>
 Head<T> HeadAt(const CausalAttentionShape& shape, const T* qkv, const HeadOffsets& offsets) {
-  return {.context = shape.context,
-          .width = shape.head_width(),
+  return {.width = shape.head_width(),
           .stride = shape.qkv_width(),
           .output_stride = shape.width,
           .scale = static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_width()))),
@@ -54,10 +51,11 @@ Head<T> HeadAt(const CausalAttentionShape& shape, const T* qkv, const HeadOffset
           .values = qkv + offsets.values};
 }
 
-// A block of queries, [begin, end), and its scores [end - begin, end] with stride context.
+// A block of queries, [begin, end), and its scores [end - begin, end].
 template <typename T>
 struct Block {
   int64_t begin, end;
+  int64_t stride;  // of scores
   T* scores;
   int64_t rows() const { return end - begin; }
 };
@@ -70,51 +68,37 @@ void ComputeScores(const Head<T>& head, const Block<T>& block) {
                .a = {head.queries + block.begin * head.stride, head.stride, false},
                .b = {head.keys, head.stride, true},
                .result = block.scores,
-               .result_stride = head.context,
+               .result_stride = block.stride,
                .factor = head.scale});
 }
 
-// How much of a row the kernels work on: the keys that the query sees, rounded up to whole vectors
-// where the block has room, which spares them the slow end of a row.
+// What of a row of the block the products over it read, in whole vectors.
 template <typename T>
-int64_t PaddedKeys(const Block<T>& block, int64_t row) {
-  constexpr int64_t kVector = 16;
-  return std::min(block.end, (row + kVector) / kVector * kVector);
-}
-
-// Masks the keys after the query: no probability within the padding, zeros after it, so that
-// products over the whole block ignore them.
-template <typename T>
-void Mask(const Block<T>& block, int64_t row, T* scores) {
-  const int64_t padded = PaddedKeys(block, row);
-  std::fill(scores + row + 1, scores + padded, -std::numeric_limits<T>::infinity());
-  std::fill(scores + padded, scores + block.end, T{0});
+int64_t PaddedKeys(const Block<T>& block) {
+  return model::AttentionScoreStride(block.end);
 }
 
 template <typename T>
 void ForwardBlock(const Head<T>& head, const Block<T>& block, T* output, T* lse) {
   const Kernels<T>& kernels = BestKernels<T>();
-  T inverse_sums[kBlockRows];
+  RowSoftmax<T> rows[kBlockRows];
   ComputeScores(head, block);
-  for (int64_t row = block.begin; row < block.end; ++row) {
-    T* scores = block.scores + (row - block.begin) * head.context;
-    Mask(block, row, scores);
-    const int64_t keys = PaddedKeys(block, row);
-    const T largest = kernels.max(scores, keys);
-    const double sum = kernels.exponentials(scores, largest, scores, keys);
-    lse[row] = static_cast<T>(static_cast<double>(largest) + Logarithm(sum));
-    inverse_sums[row - block.begin] = static_cast<T>(1 / sum);
+  for (int64_t i = 0; i < block.rows(); ++i) {
+    rows[i] = kernels.visible_exponentials(block.scores + i * block.stride, block.begin + i + 1,
+                                           PaddedKeys(block));
   }
   Multiply<T>({.m = block.rows(),
                .n = head.width,
                .k = block.end,
-               .a = {block.scores, head.context, false},
+               .a = {block.scores, block.stride, false},
                .b = {head.values, head.stride, false},
                .result = output + block.begin * head.output_stride,
                .result_stride = head.output_stride});
-  for (int64_t row = block.begin; row < block.end; ++row) {
-    T* out = output + row * head.output_stride;
-    kernels.scale(out, inverse_sums[row - block.begin], out, head.width);
+  for (int64_t i = 0; i < block.rows(); ++i) {
+    T* out = output + (block.begin + i) * head.output_stride;
+    kernels.scale(out, static_cast<T>(1 / rows[i].sum), out, head.width);
+    lse[block.begin + i] =
+        static_cast<T>(static_cast<double>(rows[i].largest) + Logarithm(rows[i].sum));
   }
 }
 
@@ -143,17 +127,13 @@ void ComputeScoreGradients(const Head<T>& head, const Block<T>& block,
                      head.output_stride, false},
                .b = {head.values, head.stride, true},
                .result = gradient.score_gradients,
-               .result_stride = head.context});
-  for (int64_t row = block.begin; row < block.end; ++row) {
-    T* scores = block.scores + (row - block.begin) * head.context;
-    T* score_gradients = gradient.score_gradients + (row - block.begin) * head.context;
-    Mask(block, row, scores);
-    const int64_t keys = PaddedKeys(block, row);
-    kernels.exponentials(scores, gradient.lse[row], scores, keys);
-    const T mean = kernels.dot(gradient.output_gradient + row * head.output_stride,
-                               gradient.output + row * head.output_stride, head.width);
-    kernels.softmax_backward(scores, mean, head.scale, score_gradients, keys);
-    std::fill(score_gradients + keys, score_gradients + block.end, T{0});
+               .result_stride = block.stride});
+  for (int64_t i = 0; i < block.rows(); ++i) {
+    const int64_t row = block.begin + i, at = row * head.output_stride;
+    const T mean = kernels.dot(gradient.output_gradient + at, gradient.output + at, head.width);
+    kernels.visible_softmax_backward(
+        block.scores + i * block.stride, gradient.score_gradients + i * block.stride,
+        {gradient.lse[row], mean, head.scale}, row + 1, PaddedKeys(block));
   }
 }
 
@@ -166,7 +146,7 @@ void BackwardBlock(const Head<T>& head, const Block<T>& block, const HeadGradien
   Multiply<T>({.m = block.end,
                .n = head.width,
                .k = block.rows(),
-               .a = {block.scores, head.context, true},
+               .a = {block.scores, block.stride, true},
                .b = {gradient.output_gradient + block.begin * head.output_stride,
                      head.output_stride, false},
                .result = gradient.values,
@@ -175,14 +155,14 @@ void BackwardBlock(const Head<T>& head, const Block<T>& block, const HeadGradien
   Multiply<T>({.m = block.rows(),
                .n = head.width,
                .k = block.end,
-               .a = {gradient.score_gradients, head.context, false},
+               .a = {gradient.score_gradients, block.stride, false},
                .b = {head.keys, head.stride, false},
                .result = gradient.queries + block.begin * head.stride,
                .result_stride = head.stride});
   Multiply<T>({.m = block.end,
                .n = head.width,
                .k = block.rows(),
-               .a = {gradient.score_gradients, head.context, true},
+               .a = {gradient.score_gradients, block.stride, true},
                .b = {head.queries + block.begin * head.stride, head.stride, false},
                .result = gradient.keys,
                .result_stride = head.stride,
@@ -213,7 +193,8 @@ void CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
     const Head<T> head = HeadAt(shape, qkv.data(), offsets);
     T* scores = workspace.data() + region * 2 * model::AttentionBlockElements(shape.context);
     for (int64_t begin = 0; begin < shape.context; begin += kBlockRows) {
-      ForwardBlock<T>(head, {begin, std::min(shape.context, begin + kBlockRows), scores},
+      const int64_t end = std::min(shape.context, begin + kBlockRows);
+      ForwardBlock<T>(head, {begin, end, model::AttentionScoreStride(shape.context), scores},
                       output.data() + offsets.output, lse.data() + index * shape.context);
     }
   });
@@ -242,7 +223,8 @@ void CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape
           .score_gradients = scores + model::AttentionBlockElements(shape.context)};
       for (int64_t begin = last_begin; begin >= 0; begin -= kBlockRows) {
         const int64_t end = std::min(shape.context, begin + kBlockRows);
-        BackwardBlock<T>(head, {begin, end, scores}, gradient, keep);
+        BackwardBlock<T>(head, {begin, end, model::AttentionScoreStride(shape.context), scores},
+                         gradient, keep);
         keep = 1;
       }
     }

@@ -11,7 +11,7 @@ namespace longhaul::compute::cpu {
 template <typename T>
 void LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
                    absl::Span<const T> weight, absl::Span<const T> bias, absl::Span<T> output) {
-  const TileGrid grid(shape.rows, shape.out);
+  const TileGrid grid(shape.rows, shape.out, shape.in);
   backend.ParallelFor(grid.tiles(), [&](int64_t index) {
     const TileGrid::Tile tile = grid.tile(index);
     T* result = output.data() + tile.row * shape.out + tile.column;
@@ -31,15 +31,15 @@ void LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const 
   });
 }
 
-// Tiles of the input's gradient, tiles of the weight's and chunks of the bias's: none depends on
-// another, so all are tasks of one call.
+// Tiles of the weight's gradient, tiles of the input's and chunks of the bias's: none depends on
+// another, so all are tasks of one call, the longest first.
 template <typename T>
 void LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
                     absl::Span<const T> weight, absl::Span<const T> output_gradient,
                     absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
                     absl::Span<T> bias_gradient) {
-  const TileGrid input_grid(shape.rows, shape.in);
-  const TileGrid weight_grid(shape.out, shape.in);
+  const TileGrid input_grid(shape.rows, shape.in, shape.out);
+  const TileGrid weight_grid(shape.out, shape.in, shape.rows);
   const auto input_tile = [&](const TileGrid::Tile& tile) {
     Multiply<T>({.m = tile.rows,
                  .n = tile.columns,
@@ -64,13 +64,14 @@ void LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const
                                      end - begin, bias_gradient.data() + begin);
   };
   const int64_t input_tiles = input_gradient.empty() ? 0 : input_grid.tiles();
-  const int64_t tiles = input_tiles + weight_grid.tiles();
+  const int64_t weight_tiles = weight_grid.tiles();
+  const int64_t tiles = weight_tiles + input_tiles;
   const int64_t bias_chunks = bias_gradient.empty() ? 0 : ChunkCount(shape.out, kChunkColumns);
   backend.ParallelFor(tiles + bias_chunks, [&](int64_t index) {
-    if (index < input_tiles) {
-      input_tile(input_grid.tile(index));
+    if (index < weight_tiles) {
+      weight_tile(weight_grid.tile(index));
     } else if (index < tiles) {
-      weight_tile(weight_grid.tile(index - input_tiles));
+      input_tile(input_grid.tile(index - weight_tiles));
     } else {
       RunChunk(index - tiles, shape.out, kChunkColumns, bias_columns);
     }

@@ -9,11 +9,12 @@
 namespace longhaul::compute {
 namespace {
 
-constexpr int64_t kTileRows = 192;
-// Wide tiles waste less on packing; narrow ones keep several threads busy on small layers.
-constexpr int64_t kTileColumnsMax = 384;
-constexpr int64_t kTileColumnsMin = 96;
-constexpr int64_t kTilesWanted = 8;
+// Large tiles waste less on packing; several keep threads busy on small layers, unless a tile would
+// then have less work than is worth cutting.
+constexpr int64_t kTileExtentMax = 512;
+constexpr int64_t kTilesWanted = 4;
+constexpr int64_t kTileProductsMin = int64_t{40} << 20;
+constexpr int64_t kTileMultiple = 16;  // whole vectors
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -43,22 +44,30 @@ void Multiply<double>(const MatrixProduct<double>& p) {
               p.result, Narrow(p.result_stride));
 }
 
-TileGrid::TileGrid(int64_t rows, int64_t columns)
-    : rows_(rows),
-      columns_(columns),
-      tile_columns_(kTileColumnsMax),
-      row_tiles_(DivideUp(rows, kTileRows)) {
-  while (tile_columns_ > kTileColumnsMin &&
-         row_tiles_ * DivideUp(columns, tile_columns_) < kTilesWanted) {
-    tile_columns_ /= 2;
+// Equal tiles, so that no thread waits for the one with the largest.
+TileGrid::TileGrid(int64_t rows, int64_t columns, int64_t depth) : rows_(rows), columns_(columns) {
+  const double products =
+      static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth);
+  row_tiles_ = DivideUp(rows, kTileExtentMax);
+  column_tiles_ = DivideUp(columns, kTileExtentMax);
+  for (;;) {
+    const int64_t doubled = 2 * row_tiles_ * column_tiles_;
+    if (doubled > kTilesWanted || products < static_cast<double>(doubled * kTileProductsMin)) break;
+    (rows / row_tiles_ > columns / column_tiles_ ? row_tiles_ : column_tiles_) *= 2;
   }
+  const auto tile_extent = [](int64_t extent, int64_t tiles) {
+    return DivideUp(DivideUp(extent, tiles), kTileMultiple) * kTileMultiple;
+  };
+  tile_rows_ = tile_extent(rows, row_tiles_);
+  tile_columns_ = tile_extent(columns, column_tiles_);
+  row_tiles_ = DivideUp(rows, tile_rows_);
   column_tiles_ = DivideUp(columns, tile_columns_);
 }
 
 TileGrid::Tile TileGrid::tile(int64_t index) const {
-  const int64_t row = index % row_tiles_ * kTileRows;
+  const int64_t row = index % row_tiles_ * tile_rows_;
   const int64_t column = index / row_tiles_ * tile_columns_;
-  return {row, std::min(kTileRows, rows_ - row), column,
+  return {row, std::min(tile_rows_, rows_ - row), column,
           std::min(tile_columns_, columns_ - column)};
 }
 

@@ -36,22 +36,23 @@ void Multiply<float>(const MatrixProduct<float>& product);
 template <>
 void Multiply<double>(const MatrixProduct<double>& product);
 
-// A grid of tiles over a [rows, columns] result. Its bounds depend on the shape only, never on the
-// number of threads: another cut gives other bits (design section 5).
+// A grid of tiles over a [rows, columns] result whose elements are sums of `depth` products. Its
+// bounds depend on the shape only, never on the number of threads: another cut gives other bits
+// (design section 5).
 class TileGrid {
  public:
   struct Tile {
     int64_t row, rows, column, columns;
   };
 
-  TileGrid(int64_t rows, int64_t columns);
+  TileGrid(int64_t rows, int64_t columns, int64_t depth);
   int64_t tiles() const { return row_tiles_ * column_tiles_; }
   // Neighbouring indices share their columns.
   Tile tile(int64_t index) const;
 
  private:
   int64_t rows_, columns_;
-  int64_t tile_columns_;
+  int64_t tile_rows_, tile_columns_;
   int64_t row_tiles_, column_tiles_;
 };
 

@@ -106,15 +106,6 @@ void Rotate(const T* cosines, const T* sines, T turn, const T* input, T* output,
   });
 }
 
-template <typename T>
-void SoftmaxGradient(const T* probability, T mean, T scale, T* gradient, int64_t n) {
-  const Lanes<T> means = Fill(mean), scales = Fill(scale);
-  ForLanes(n, [&](int64_t i, auto count) {
-    const Lanes<T> centred = Load(gradient + i, count, T{0}) - means;
-    Store(gradient + i, scales * Load(probability + i, count, T{0}) * centred, count);
-  });
-}
-
 inline float SquareRoot(float x) { return __builtin_sqrtf(x); }
 inline double SquareRoot(double x) { return __builtin_sqrt(x); }
 

@@ -15,6 +15,20 @@ struct RowStatistics {
   T inverse_deviation;
 };
 
+// A row of softmax before its division.
+template <typename T>
+struct RowSoftmax {
+  T largest;
+  double sum;  // of exp(element - largest)
+};
+
+template <typename T>
+struct SoftmaxGradientFactors {
+  T log_sum_exp;  // of the row of scores
+  T mean;         // of the gradients, weighted by the probabilities
+  T scale;        // of the scores
+};
+
 // A strided matrix; element (r, c) is data[r * stride + c].
 template <typename T>
 struct MatrixView {
@@ -86,8 +100,15 @@ struct Kernels {
   double (*sum_of_exponentials)(const T* input, T shift, int64_t n);
   // output = exp(input - shift); returns the sum as above.
   double (*exponentials)(const T* input, T shift, T* output, int64_t n);
-  // gradient = scale * probability * (gradient - mean).
-  void (*softmax_backward)(const T* probability, T mean, T scale, T* gradient, int64_t n);
+
+  // The softmax of attention: rows of n scores of which the first `visible` count, 1 <= visible <=
+  // n; n is a multiple of 16. In place; zeros where a query does not see. scores = exp(scores -
+  // largest), summed as above.
+  RowSoftmax<T> (*visible_exponentials)(T* scores, int64_t visible, int64_t n);
+  // scores = exp(scores - log_sum_exp); gradients = scale * scores * (gradients - mean).
+  void (*visible_softmax_backward)(T* scores, T* gradients,
+                                   const SoftmaxGradientFactors<T>& factors, int64_t visible,
+                                   int64_t n);
 
   // width >= 1.
   RowStatistics<T> (*layer_norm)(const T* input, const T* weight, const T* bias, T epsilon,

@@ -4,6 +4,7 @@
 #define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_LANES_H_
 
 #include <cstdint>
+#include <type_traits>
 
 namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET {
 
@@ -122,22 +123,74 @@ inline Lanes<T> operator/(const Lanes<T>& a, const Lanes<T>& b) {
   return Map<T>([](Register<T> x, Register<T> y) { return x / y; }, a, b);
 }
 
-// Combines the lanes by a fixed tree: lane i takes lane i + 8, then i + 4, i + 2, i + 1.
-template <typename T, typename F>
-inline __attribute__((always_inline)) T FoldLanes(const Lanes<T>& lanes, const F& combine) {
-  T values[kLanes];
-  Store(values, lanes);
-#pragma GCC unroll 4
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-#pragma GCC unroll 8
-    for (int i = 0; i < half; ++i) values[i] = combine(values[i], values[i + half]);
+// The numbers of a register's lanes, as constants.
+template <int... kIndex>
+struct Indices {};
+template <int kCount, int... kIndex>
+struct CountTo : CountTo<kCount - 1, kCount - 1, kIndex...> {};
+template <int... kIndex>
+struct CountTo<0, kIndex...> {
+  using Type = Indices<kIndex...>;
+};
+template <typename T>
+using LaneIndices = typename CountTo<Lanes<T>::kPartLanes>::Type;
+
+// Lane i is lane i + distance, cyclically.
+template <typename T, int kDistance, int... kIndex>
+inline __attribute__((always_inline)) Register<T> MovedDown(Register<T> lanes, Indices<kIndex...>) {
+  return __builtin_shufflevector(lanes, lanes, (kIndex + kDistance) % Lanes<T>::kPartLanes...);
+}
+
+// Combines lane i of the first `2 * kHalf` lanes with lane i + kHalf, then halves again.
+template <typename T, int kHalf, typename F>
+inline __attribute__((always_inline)) T FoldRegister(Register<T> lanes, const F& combine) {
+  if constexpr (kHalf == 0) {
+    return lanes[0];
+  } else {
+    const Register<T> moved = MovedDown<T, kHalf>(lanes, LaneIndices<T>{});
+    return FoldRegister<T, kHalf / 2>(combine(lanes, moved), combine);
   }
-  return values[0];
+}
+
+// Combines the lanes by a fixed tree: lane i takes lane i + 8, then i + 4, i + 2, i + 1. `combine`
+// is a function of registers.
+template <typename T, typename F>
+inline __attribute__((always_inline)) T FoldLanes(Lanes<T> lanes, const F& combine) {
+#pragma GCC unroll 4
+  for (int parts = Lanes<T>::kParts / 2; parts > 0; parts /= 2) {
+#pragma GCC unroll 4
+    for (int p = 0; p < parts; ++p) {
+      lanes.part[p] = combine(lanes.part[p], lanes.part[p + parts]);
+    }
+  }
+  return FoldRegister<T, Lanes<T>::kPartLanes / 2>(lanes.part[0], combine);
 }
 
 template <typename T>
 inline T SumOfLanes(const Lanes<T>& lanes) {
-  return FoldLanes(lanes, [](T a, T b) { return a + b; });
+  return FoldLanes(lanes, [](Register<T> a, Register<T> b) { return a + b; });
+}
+
+template <typename T, int... kIndex>
+inline typename RegisterOf<T>::Bits LaneNumbers(Indices<kIndex...>) {
+  return typename RegisterOf<T>::Bits{kIndex...};
+}
+
+// The first n lanes, 0 <= n, the others `rest`.
+template <typename T>
+inline __attribute__((always_inline)) Lanes<T> FirstLanes(const Lanes<T>& lanes, int64_t n,
+                                                          T rest) {
+  using Bits = typename RegisterOf<T>::Bits;
+  using Element = std::remove_reference_t<decltype(Bits{}[0])>;
+  const Element bound = static_cast<Element>(n < kLanes ? n : kLanes);
+  Lanes<T> result;
+#pragma GCC unroll 8
+  for (int p = 0; p < Lanes<T>::kParts; ++p) {
+    const Element first = static_cast<Element>(p * Lanes<T>::kPartLanes);
+    const Bits number = LaneNumbers<T>(LaneIndices<T>{}) + first;
+    result.part[p] = number < bound - Bits{} ? lanes.part[p] : Splat<T>(rest);
+  }
+  return result;
 }
 
 // Calls body(offset, count) for each 16 elements of n; count is 16 but in the last call. `body` is
