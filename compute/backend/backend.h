@@ -31,7 +31,8 @@ class Backend {
   virtual DeviceKind kind() const = 0;
 
   // Names what the bits of results depend on: library, version, kernel set
-  // ("cpu-openblas-0.3.21-zen-f32"). Two nodes whose classes are equal compute equal bits.
+  // ("cpu-longhaul-1-fma-f32": the revision of our own kernels, which give the same bits on every
+  // processor that has their instructions). Two nodes whose classes are equal compute equal bits.
   virtual std::string numeric_class() const = 0;
 
   // ResourceExhausted with the sizes when it does not fit.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "compute/backend/cpu/simd/kernels.h"
 
 namespace longhaul::compute {
 namespace {
@@ -51,6 +52,7 @@ std::unique_ptr<Backend> MakeCpuBackend(int threads) {
 CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
 
 std::string CpuBackend::numeric_class() const {
+  if (BestKernels<float>().multiply != nullptr) return "cpu-longhaul-1-fma-f32";
   return absl::StrCat("cpu-openblas-", OpenBlasVersion(), "-", openblas_get_corename(), "-f32");
 }
 

@@ -3,8 +3,10 @@
 #include <cblas.h>
 
 #include <limits>
+#include <memory>
 
 #include "base/check.h"
+#include "compute/backend/cpu/simd/kernels.h"
 
 namespace longhaul::compute {
 namespace {
@@ -28,10 +30,32 @@ int Narrow(int64_t value) {
   return static_cast<int>(value);
 }
 
+// Our own product, where the processor has fused multiply-add.
+template <typename T>
+bool MultiplyByKernel(const MatrixProduct<T>& p) {
+  const auto multiply = BestKernels<T>().multiply;
+  if (multiply == nullptr) return false;
+  // Once for each thread: a step allocates nothing.
+  thread_local const std::unique_ptr<T[]> workspace(new T[kProductWorkspace]);
+  LH_CHECK(p.k >= 1 && (p.keep == 0 || p.keep == 1), "k ", p.k, ", keep ", p.keep);
+  multiply({.m = p.m,
+            .n = p.n,
+            .k = p.k,
+            .a = {p.a.data, p.a.stride, p.a.transposed},
+            .b = {p.b.data, p.b.stride, p.b.transposed},
+            .result = p.result,
+            .result_stride = p.result_stride,
+            .factor = p.factor,
+            .add = p.keep == 1,
+            .workspace = workspace.get()});
+  return true;
+}
+
 }  // namespace
 
 template <>
 void Multiply<float>(const MatrixProduct<float>& p) {
+  if (MultiplyByKernel(p)) return;
   cblas_sgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k),
               p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), p.keep,
               p.result, Narrow(p.result_stride));
@@ -39,6 +63,7 @@ void Multiply<float>(const MatrixProduct<float>& p) {
 
 template <>
 void Multiply<double>(const MatrixProduct<double>& p) {
+  if (MultiplyByKernel(p)) return;
   cblas_dgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k),
               p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), p.keep,
               p.result, Narrow(p.result_stride));

@@ -1,4 +1,6 @@
-// The one door to BLAS: a single-threaded product of views, and the tiles that work is cut into.
+// Single-threaded products of views, and the tiles that work is cut into. They are our own where
+// the processor has fused multiply-add (x86 since 2013) and otherwise BLAS, for which this is the
+// one door.
 #ifndef LONGHAUL_COMPUTE_BACKEND_CPU_MATRIX_PRODUCT_H_
 #define LONGHAUL_COMPUTE_BACKEND_CPU_MATRIX_PRODUCT_H_
 
@@ -15,8 +17,8 @@ struct ProductOperand {
   bool transposed = false;
 };
 
-// result [m, n] = factor * a [m, k] * b [k, n] + keep * result. With keep = 0 the old result is not
-// read. m, n and k fit in 31 bits; k >= 1.
+// result [m, n] = factor * a [m, k] * b [k, n] + keep * result; keep is 0 (the old result is not
+// read) or 1. m, n and k fit in 31 bits; k >= 1.
 template <typename T>
 struct MatrixProduct {
   int64_t m = 0, n = 0, k = 0;

@@ -1,7 +1,8 @@
 // Builds the kernels for one instruction set. Included by kernels_*.cc only, which define
-// LONGHAUL_INSTRUCTION_SET (a namespace) and LONGHAUL_REGISTER_BYTES and are compiled with that
-// set's flags. Nothing included here may define inline functions outside that namespace: the linker
-// could keep this build's copy of them for code that runs on older processors.
+// LONGHAUL_INSTRUCTION_SET (a namespace), LONGHAUL_REGISTER_BYTES and LONGHAUL_FUSED_MULTIPLY_ADD
+// and are compiled with that set's flags. Nothing included here may define inline functions outside
+// that namespace: the linker could keep this build's copy of them for code that runs on older
+// processors.
 #ifndef LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_
 #define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_
 
@@ -10,8 +11,20 @@
 #include "compute/backend/cpu/simd/elementwise_kernels.h"
 #include "compute/backend/cpu/simd/instruction_sets.h"
 #include "compute/backend/cpu/simd/row_kernels.h"
+#if LONGHAUL_FUSED_MULTIPLY_ADD
+#include "compute/backend/cpu/simd/product_kernel.h"
+#endif
 
 namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET {
+
+template <typename T>
+constexpr auto Products() -> void (*)(const ProductCall<T>&) {
+#if LONGHAUL_FUSED_MULTIPLY_ADD
+  return MultiplyMatrices<T>;
+#else
+  return nullptr;
+#endif
+}
 
 template <typename T>
 inline constexpr Kernels<T> kKernels = {
@@ -37,6 +50,7 @@ inline constexpr Kernels<T> kKernels = {
     .add_normalized_column_sums = AddNormalizedColumnSums<T>,
     .sum_of_squares = SumOfSquaresOfRow<T>,
     .adamw = AdamWRow<T>,
+    .multiply = Products<T>(),
 };
 
 InstructionSet Set() {

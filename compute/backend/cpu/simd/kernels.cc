@@ -19,8 +19,9 @@ int SupportedInstructionSets(InstructionSet (&sets)[kInstructionSetsMax]) {
   int count = 0;
   sets[count++] = baseline::Set();
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) sets[count++] = avx2::Set();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+  const bool fused = __builtin_cpu_supports("fma");
+  if (fused && __builtin_cpu_supports("avx2")) sets[count++] = avx2::Set();
+  if (fused && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
     sets[count++] = avx512::Set();
   }

@@ -70,6 +70,33 @@ struct AdamWFactors {
   T step_size;  // learning rate / (1 - beta1^step)
 };
 
+// A matrix as it is stored or read transposed; `stride` elements between stored rows.
+template <typename T>
+struct ProductOperandView {
+  const T* data;
+  int64_t stride;
+  bool transposed;
+};
+
+// Sums of products run in order over this much of k, and these partial sums are added in order.
+inline constexpr int64_t kProductDepth = 256;
+// Columns of b that are packed at a time, and elements of the packed part of a.
+inline constexpr int64_t kProductColumns = 512;
+inline constexpr int64_t kProductLeftElements = 8 * (kProductDepth + 16);
+inline constexpr int64_t kProductWorkspace = kProductDepth * kProductColumns + kProductLeftElements;
+
+// result [m, n] = factor * a [m, k] * b [k, n], or added to what is there. k >= 1.
+template <typename T>
+struct ProductCall {
+  int64_t m, n, k;
+  ProductOperandView<T> a, b;  // [m, k] and [k, n] after transposition
+  T* result;
+  int64_t result_stride;
+  T factor;
+  bool add;
+  T* workspace;  // kProductWorkspace elements
+};
+
 // T is float or double. Pointers need no alignment beyond T's. Unless said otherwise an output may
 // be the same memory as an input of the same length, and lengths may be zero.
 template <typename T>
@@ -131,6 +158,9 @@ struct Kernels {
   // No two pointers may overlap.
   void (*adamw)(const AdamWFactors<T>& factors, const T* gradient, T* weights, T* first_moment,
                 T* second_moment, int64_t n);
+
+  // Null in builds for processors without fused multiply-add; other builds give the same bits.
+  void (*multiply)(const ProductCall<T>& call);
 };
 
 // One build of the kernels that this processor can run.

@@ -188,6 +188,37 @@ class Trace {
   std::string bytes_;
 };
 
+// Products of matrices of many extents around the blocks that the kernels work in, as bytes.
+template <typename T>
+std::string ProductTrace(const Kernels<T>& kernels) {
+  std::vector<T> workspace(kProductWorkspace);
+  std::string bytes;
+  for (const int64_t m : {1, 7, 19}) {
+    for (const int64_t n : {1, 31, 530}) {
+      for (const int64_t k : {1, 9, 300}) {
+        for (int form = 0; form < 8; ++form) {
+          const Values left = TestValues(m * k, 1), right = TestValues(k * n, 2);
+          const std::vector<T> a(left.begin(), left.end()), b(right.begin(), right.end());
+          const bool a_transposed = form % 2, b_transposed = form / 2 % 2, add = form / 4;
+          std::vector<T> result(static_cast<size_t>(m * n), T{3});
+          kernels.multiply({m,
+                            n,
+                            k,
+                            {a.data(), a_transposed ? m : k, a_transposed},
+                            {b.data(), b_transposed ? k : n, b_transposed},
+                            result.data(),
+                            n,
+                            add ? T{1} : T{1} / 3,
+                            add,
+                            workspace.data()});
+          bytes.append(reinterpret_cast<const char*>(result.data()), result.size() * sizeof(T));
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
 constexpr int64_t kTraceLengths[] = {1, 2, 7, 15, 16, 17, 31, 33, 48, 63, 100, 1000, 2055};
 
 TYPED_TEST(KernelsTest, InstructionSetsGiveTheSameBits) {
@@ -198,6 +229,15 @@ TYPED_TEST(KernelsTest, InstructionSetsGiveTheSameBits) {
       EXPECT_TRUE(Trace<TypeParam>(Of<TypeParam>(set), n).Run() == expected)
           << set.name << " differs from " << sets[0].name << " for " << n << " elements";
     }
+  }
+}
+
+TYPED_TEST(KernelsTest, InstructionSetsMultiplyToTheSameBits) {
+  if (BestKernels<TypeParam>().multiply == nullptr) GTEST_SKIP() << "no fused multiply-add";
+  const std::string expected = ProductTrace(BestKernels<TypeParam>());
+  for (const InstructionSet& set : Sets()) {
+    if (Of<TypeParam>(set).multiply == nullptr) continue;
+    EXPECT_TRUE(ProductTrace(Of<TypeParam>(set)) == expected) << set.name;
   }
 }
 
