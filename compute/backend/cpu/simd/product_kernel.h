@@ -46,15 +46,12 @@ struct ResultBlock {
   Register<T> sums[kRows][2];
 };
 
-// The rows of a packed panel of the left matrix lie this far apart: not a power of two, whose
-// multiples would share cache sets.
-inline constexpr int kPanelStride = kProductDepth + 16;
-
 // sums = left [kRows, depth] * right [depth, kColumns]. Left element (r, p) is
-// left[r * kRowStep + p * kDepthStep].
-template <typename T, int kRowStep, int kDepthStep>
-inline __attribute__((always_inline)) void MultiplyBlock(const T* left, const T* right,
-                                                         int64_t depth, ResultBlock<T>& block) {
+// left[r * row_step + p * kDepthStep].
+template <typename T, int kDepthStep>
+inline __attribute__((always_inline)) void MultiplyBlock(const T* left, int64_t row_step,
+                                                         const T* right, int64_t depth,
+                                                         ResultBlock<T>& block) {
   constexpr int kRows = ResultBlock<T>::kRows, kVector = ResultBlock<T>::kVector;
   Register<T> sums[kRows][2] = {};
   for (int64_t p = 0; p < depth; ++p) {
@@ -62,7 +59,7 @@ inline __attribute__((always_inline)) void MultiplyBlock(const T* left, const T*
     const Register<T> second = LoadRegister(right + p * 2 * kVector + kVector);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const Register<T> factor = Splat<T>(left[r * kRowStep + p * kDepthStep]);
+      const Register<T> factor = Splat<T>(left[r * row_step + p * kDepthStep]);
       sums[r][0] = MultiplyAdd(factor, first, sums[r][0]);
       sums[r][1] = MultiplyAdd(factor, second, sums[r][1]);
     }
@@ -177,27 +174,34 @@ void PackRight(const T* from, int64_t stride, bool transposed, int64_t depth, in
   }
 }
 
-// A panel of kRows rows of the left matrix: as rows kPanelStride apart or, where the matrix is read
-// transposed, as depth x kRows. Rows that do not exist become zero.
+// Rows of the left matrix, as MultiplyBlock reads them.
 template <typename T>
-void PackLeft(const ProductOperandView<T>& left, int64_t row, int64_t rows, int64_t begin,
-              int64_t depth, T* to) {
+struct LeftPanel {
+  const T* data;
+  int64_t row_step;
+};
+
+// The panel of kRows rows from `row` on. A matrix that is stored as it is multiplied is read where
+// it is; one that is read transposed, and the last rows, are copied to `to`, where rows that do not
+// exist are zero.
+template <typename T>
+LeftPanel<T> PanelOf(const ProductOperandView<T>& left, int64_t row, int64_t rows, int64_t begin,
+                     int64_t depth, T* to) {
   constexpr int kRows = ResultBlock<T>::kRows;
   if (left.transposed) {
     for (int64_t p = 0; p < depth; ++p) {
       CopyOrZero<kRows>(left.data + (begin + p) * left.stride + row, rows, to + p * kRows);
     }
-    return;
+    return {to, 1};
   }
+  const T* from = left.data + row * left.stride + begin;
+  if (rows >= kRows) return {from, left.stride};
   for (int r = 0; r < kRows; ++r) {
-    T* panel_row = to + r * kPanelStride;
-    if (r < rows) {
-      __builtin_memcpy(panel_row, left.data + (row + r) * left.stride + begin,
-                       static_cast<size_t>(depth) * sizeof(T));
-    } else {
-      for (int64_t p = 0; p < depth; ++p) panel_row[p] = T{0};
+    for (int64_t p = 0; p < depth; ++p) {
+      to[r * kProductDepth + p] = r < rows ? from[r * left.stride + p] : T{0};
     }
   }
+  return {to, kProductDepth};
 }
 
 // The columns and the part of the depth that are packed at a time.
@@ -213,15 +217,15 @@ void MultiplyPacked(const ProductCall<T>& call, const PackedRange& range, const 
   const bool add = call.add || range.begin > 0;
   for (int64_t row = 0; row < call.m; row += Block::kRows) {
     const int64_t rows = call.m - row < Block::kRows ? call.m - row : Block::kRows;
-    PackLeft(call.a, row, rows, range.begin, range.depth, left);
+    const LeftPanel<T> panel = PanelOf(call.a, row, rows, range.begin, range.depth, left);
     for (int64_t c = 0; c < range.columns; c += Block::kColumns) {
       const int64_t columns =
           range.columns - c < Block::kColumns ? range.columns - c : Block::kColumns;
-      const T* panel = right + c * range.depth;
       if (call.a.transposed) {
-        MultiplyBlock<T, 1, Block::kRows>(left, panel, range.depth, block);
+        MultiplyBlock<T, Block::kRows>(panel.data, 1, right + c * range.depth, range.depth, block);
       } else {
-        MultiplyBlock<T, kPanelStride, 1>(left, panel, range.depth, block);
+        MultiplyBlock<T, 1>(panel.data, panel.row_step, right + c * range.depth, range.depth,
+                            block);
       }
       T* result = call.result + row * call.result_stride + range.column + c;
       StoreBlock<T>(block, call.factor, {result, call.result_stride, rows, columns, add});
@@ -233,7 +237,7 @@ template <typename T>
 void MultiplyMatrices(const ProductCall<T>& call) {
   constexpr int kColumns = ResultBlock<T>::kColumns;
   static_assert(kProductColumns % kColumns == 0);
-  static_assert(ResultBlock<T>::kRows * kPanelStride <= kProductLeftElements);
+  static_assert(ResultBlock<T>::kRows * kProductDepth <= kProductLeftElements);
   T* const right = call.workspace;
   T* const left = right + kProductDepth * kProductColumns;
   for (int64_t column = 0; column < call.n; column += kProductColumns) {
