@@ -1,7 +1,5 @@
 #include "compute/ops/linear_cpu.h"
 
-#include <algorithm>
-
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/matrix_product.h"
 #include "compute/backend/cpu/simd/kernels.h"
@@ -14,20 +12,14 @@ void LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const 
   const TileGrid grid(shape.rows, shape.out, shape.in);
   backend.ParallelFor(grid.tiles(), [&](int64_t index) {
     const TileGrid::Tile tile = grid.tile(index);
-    T* result = output.data() + tile.row * shape.out + tile.column;
-    if (!bias.empty()) {
-      for (int64_t row = 0; row < tile.rows; ++row) {
-        std::copy_n(bias.data() + tile.column, tile.columns, result + row * shape.out);
-      }
-    }
     Multiply<T>({.m = tile.rows,
                  .n = tile.columns,
                  .k = shape.in,
                  .a = {input.data() + tile.row * shape.in, shape.in, false},
                  .b = {weight.data() + tile.column * shape.in, shape.in, true},
-                 .result = result,
+                 .result = output.data() + tile.row * shape.out + tile.column,
                  .result_stride = shape.out,
-                 .keep = bias.empty() ? T{0} : T{1}});
+                 .bias = bias.empty() ? nullptr : bias.data() + tile.column});
   });
 }
 

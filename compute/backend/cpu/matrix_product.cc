@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -30,6 +31,22 @@ int Narrow(int64_t value) {
   return static_cast<int>(value);
 }
 
+template <typename T>
+void CheckProduct(const MatrixProduct<T>& p) {
+  LH_CHECK(p.k >= 1 && (p.keep == 0 || (p.keep == 1 && p.bias == nullptr)), "k ", p.k, ", keep ",
+           p.keep);
+}
+
+// BLAS adds to what is there; returns what it must keep.
+template <typename T>
+T PlaceBias(const MatrixProduct<T>& p) {
+  if (p.bias == nullptr) return p.keep;
+  for (int64_t row = 0; row < p.m; ++row) {
+    std::copy_n(p.bias, p.n, p.result + row * p.result_stride);
+  }
+  return 1;
+}
+
 // Our own product, where the processor has fused multiply-add.
 template <typename T>
 bool MultiplyByKernel(const MatrixProduct<T>& p) {
@@ -37,7 +54,6 @@ bool MultiplyByKernel(const MatrixProduct<T>& p) {
   if (multiply == nullptr) return false;
   // Once for each thread: a step allocates nothing.
   thread_local const std::unique_ptr<T[]> workspace(new T[kProductWorkspace]);
-  LH_CHECK(p.k >= 1 && (p.keep == 0 || p.keep == 1), "k ", p.k, ", keep ", p.keep);
   multiply({.m = p.m,
             .n = p.n,
             .k = p.k,
@@ -47,6 +63,7 @@ bool MultiplyByKernel(const MatrixProduct<T>& p) {
             .result_stride = p.result_stride,
             .factor = p.factor,
             .add = p.keep == 1,
+            .bias = p.bias,
             .workspace = workspace.get()});
   return true;
 }
@@ -55,17 +72,19 @@ bool MultiplyByKernel(const MatrixProduct<T>& p) {
 
 template <>
 void Multiply<float>(const MatrixProduct<float>& p) {
+  CheckProduct(p);
   if (MultiplyByKernel(p)) return;
   cblas_sgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k),
-              p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), p.keep,
+              p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), PlaceBias(p),
               p.result, Narrow(p.result_stride));
 }
 
 template <>
 void Multiply<double>(const MatrixProduct<double>& p) {
+  CheckProduct(p);
   if (MultiplyByKernel(p)) return;
   cblas_dgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k),
-              p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), p.keep,
+              p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), PlaceBias(p),
               p.result, Narrow(p.result_stride));
 }
 

@@ -17,8 +17,8 @@ struct ProductOperand {
   bool transposed = false;
 };
 
-// result [m, n] = factor * a [m, k] * b [k, n] + keep * result; keep is 0 (the old result is not
-// read) or 1. m, n and k fit in 31 bits; k >= 1.
+// result [m, n] = factor * a [m, k] * b [k, n] + keep * result + bias; keep is 0 (the old result is
+// not read) or 1. m, n and k fit in 31 bits; k >= 1.
 template <typename T>
 struct MatrixProduct {
   int64_t m = 0, n = 0, k = 0;
@@ -27,6 +27,7 @@ struct MatrixProduct {
   int64_t result_stride = 0;
   T factor = 1;
   T keep = 0;
+  const T* bias = nullptr;  // [n], added to each row; none with keep = 1
 };
 
 // Runs on the calling thread. The bits depend on the shapes and the numeric class only.

@@ -82,10 +82,10 @@ struct ProductOperandView {
 inline constexpr int64_t kProductDepth = 256;
 // Columns of b that are packed at a time, and elements of the packed part of a.
 inline constexpr int64_t kProductColumns = 512;
-inline constexpr int64_t kProductLeftElements = 8 * kProductDepth;
+inline constexpr int64_t kProductLeftElements = 2 * 8 * kProductDepth;
 inline constexpr int64_t kProductWorkspace = kProductDepth * kProductColumns + kProductLeftElements;
 
-// result [m, n] = factor * a [m, k] * b [k, n], or added to what is there. k >= 1.
+// result [m, n] = factor * a [m, k] * b [k, n] + bias, or added to what is there. k >= 1.
 template <typename T>
 struct ProductCall {
   int64_t m, n, k;
@@ -94,7 +94,8 @@ struct ProductCall {
   int64_t result_stride;
   T factor;
   bool add;
-  T* workspace;  // kProductWorkspace elements
+  const T* bias;  // [n], or null; null where `add`
+  T* workspace;   // kProductWorkspace elements
 };
 
 // T is float or double. Pointers need no alignment beyond T's. Unless said otherwise an output may

@@ -210,6 +210,7 @@ std::string ProductTrace(const Kernels<T>& kernels) {
                             n,
                             add ? T{1} : T{1} / 3,
                             add,
+                            add || a_transposed ? nullptr : b.data(),
                             workspace.data()});
           bytes.append(reinterpret_cast<const char*>(result.data()), result.size() * sizeof(T));
         }

@@ -77,7 +77,8 @@ struct BlockTarget {
   T* result;
   int64_t stride;
   int64_t rows, columns;
-  bool add;  // to what is there
+  bool add;       // to what is there
+  const T* bias;  // of each column; not where `add`, and null for none
 };
 
 template <typename T>
@@ -88,13 +89,15 @@ void StoreBlock(const ResultBlock<T>& block, T factor, const BlockTarget<T>& tar
     for (int v = 0; v < 2; ++v) {
       const Register<T> values = block.sums[r][v] * factor;
       const int64_t columns = target.columns - v * kVector;
+      T* to = row + v * kVector;
+      const T* addend = target.add               ? to
+                        : target.bias == nullptr ? nullptr
+                                                 : target.bias + v * kVector;
       if (columns >= kVector) {
-        T* to = row + v * kVector;
-        StoreRegister(to, target.add ? LoadRegister(to) + values : values);
+        StoreRegister(to, addend == nullptr ? values : LoadRegister(addend) + values);
       } else {
         for (int64_t c = 0; c < columns; ++c) {
-          T& to = row[v * kVector + c];
-          to = target.add ? to + values[c] : values[c];
+          to[c] = addend == nullptr ? values[c] : addend[c] + values[c];
         }
       }
     }
@@ -181,18 +184,31 @@ struct LeftPanel {
   int64_t row_step;
 };
 
-// The panel of kRows rows from `row` on. A matrix that is stored as it is multiplied is read where
-// it is; one that is read transposed, and the last rows, are copied to `to`, where rows that do not
-// exist are zero.
+// kRows columns of the left matrix as it is stored, which is read transposed, twice: whole cache
+// lines, at strides that leave none of them in the cache for a second pass.
+template <typename T>
+void PackLeftPair(const T* from, int64_t stride, int64_t depth, int64_t rows, T* to) {
+  constexpr int kRows = ResultBlock<T>::kRows;
+  T* const second = to + kRows * depth;
+  for (int64_t p = 0; p < depth; ++p) {
+    CopyOrZero<kRows>(from + p * stride, rows, to + p * kRows);
+    CopyOrZero<kRows>(from + p * stride + kRows, rows - kRows, second + p * kRows);
+  }
+}
+
+// The panel of kRows rows from `row` on, which counts from the first of a pair. A matrix that is
+// stored as it is multiplied is read where it is; one that is read transposed, and the last rows,
+// are copied to `to`, where rows that do not exist are zero.
 template <typename T>
 LeftPanel<T> PanelOf(const ProductOperandView<T>& left, int64_t row, int64_t rows, int64_t begin,
                      int64_t depth, T* to) {
   constexpr int kRows = ResultBlock<T>::kRows;
   if (left.transposed) {
-    for (int64_t p = 0; p < depth; ++p) {
-      CopyOrZero<kRows>(left.data + (begin + p) * left.stride + row, rows, to + p * kRows);
+    const bool is_second = row / kRows % 2 != 0;
+    if (!is_second) {
+      PackLeftPair(left.data + begin * left.stride + row, left.stride, depth, rows, to);
     }
-    return {to, 1};
+    return {is_second ? to + kRows * depth : to, 1};
   }
   const T* from = left.data + row * left.stride + begin;
   if (rows >= kRows) return {from, left.stride};
@@ -216,8 +232,9 @@ void MultiplyPacked(const ProductCall<T>& call, const PackedRange& range, const 
   Block block;
   const bool add = call.add || range.begin > 0;
   for (int64_t row = 0; row < call.m; row += Block::kRows) {
-    const int64_t rows = call.m - row < Block::kRows ? call.m - row : Block::kRows;
-    const LeftPanel<T> panel = PanelOf(call.a, row, rows, range.begin, range.depth, left);
+    const int64_t rest = call.m - row;
+    const int64_t rows = rest < Block::kRows ? rest : Block::kRows;
+    const LeftPanel<T> panel = PanelOf(call.a, row, rest, range.begin, range.depth, left);
     for (int64_t c = 0; c < range.columns; c += Block::kColumns) {
       const int64_t columns =
           range.columns - c < Block::kColumns ? range.columns - c : Block::kColumns;
@@ -228,7 +245,8 @@ void MultiplyPacked(const ProductCall<T>& call, const PackedRange& range, const 
                             block);
       }
       T* result = call.result + row * call.result_stride + range.column + c;
-      StoreBlock<T>(block, call.factor, {result, call.result_stride, rows, columns, add});
+      const T* bias = add || call.bias == nullptr ? nullptr : call.bias + range.column + c;
+      StoreBlock<T>(block, call.factor, {result, call.result_stride, rows, columns, add, bias});
     }
   }
 }
@@ -237,7 +255,7 @@ template <typename T>
 void MultiplyMatrices(const ProductCall<T>& call) {
   constexpr int kColumns = ResultBlock<T>::kColumns;
   static_assert(kProductColumns % kColumns == 0);
-  static_assert(ResultBlock<T>::kRows * kProductDepth <= kProductLeftElements);
+  static_assert(2 * ResultBlock<T>::kRows * kProductDepth <= kProductLeftElements);
   T* const right = call.workspace;
   T* const left = right + kProductDepth * kProductColumns;
   for (int64_t column = 0; column < call.n; column += kProductColumns) {
