@@ -234,11 +234,13 @@ TYPED_TEST(KernelsTest, InstructionSetsGiveTheSameBits) {
 }
 
 TYPED_TEST(KernelsTest, InstructionSetsMultiplyToTheSameBits) {
-  if (BestKernels<TypeParam>().multiply == nullptr) GTEST_SKIP() << "no fused multiply-add";
-  const std::string expected = ProductTrace(BestKernels<TypeParam>());
+  const bool is_float = std::is_same_v<TypeParam, float>;
   for (const InstructionSet& set : Sets()) {
     if (Of<TypeParam>(set).multiply == nullptr) continue;
-    EXPECT_TRUE(ProductTrace(Of<TypeParam>(set)) == expected) << set.name;
+    EXPECT_EQ(Sha256Hex(ProductTrace(Of<TypeParam>(set))),
+              is_float ? "407922ce535e26a2711ffee6e3343d38ab8029b6565242bd1436724f1f6ddb66"
+                       : "976a7876a99d7c16e9945615e265fbee7d7f65130979e0e651b53671fc63f7ad")
+        << set.name;
   }
 }
 
