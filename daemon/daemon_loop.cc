@@ -7,6 +7,7 @@ namespace {
 
 constexpr absl::Duration kLookEvery = absl::Seconds(1);
 constexpr absl::Duration kLookEveryWhenLeaving = absl::Milliseconds(50);
+constexpr absl::Duration kSayEveryWhenLeaving = absl::Seconds(10);
 
 }  // namespace
 
@@ -17,6 +18,7 @@ void RunDaemon(Daemon& daemon, Signals& signals, const ServiceManager& manager, 
   manager.Ready(described);
   bool leaving = false;
   absl::Time leave_by = absl::InfiniteFuture();
+  absl::Time say_at = absl::InfiniteFuture();
   for (;;) {
     const SignalEvent event =
         signals.Wait(std::min(leaving ? kLookEveryWhenLeaving : kLookEvery, watchdog_every));
@@ -36,9 +38,17 @@ void RunDaemon(Daemon& daemon, Signals& signals, const ServiceManager& manager, 
       manager.Stopping(described);
       leaving = true;
       leave_by = clock.Now() + daemon.leave_max();
+      say_at = clock.Now();
       daemon.BeginLeaving();
     }
     if (leaving && daemon.MayLeave()) return;
+    if (leaving && clock.Now() >= say_at && clock.Now() < leave_by) {
+      log.Info("waiting before leaving; tell it to stop once more to leave at once",
+               {{"state", described},
+                {"at_most",
+                 absl::FormatDuration(absl::Trunc(leave_by - clock.Now(), absl::Seconds(1)))}});
+      say_at = clock.Now() + kSayEveryWhenLeaving;
+    }
     if (leaving && clock.Now() >= leave_by) {
       log.Warning("could not leave in order in time; leaving now", {{"state", described}});
       return;

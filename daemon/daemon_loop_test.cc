@@ -26,7 +26,7 @@ class ScriptedDaemon : public Daemon {
   void Reload() override { ++reloads; }
   void BeginLeaving() override { leaving_ = true; }
   bool MayLeave() override { return --looks_until_free < 0; }
-  absl::Duration leave_max() const override { return absl::Seconds(5); }
+  absl::Duration leave_max() const override { return absl::Seconds(25); }
 
   int reloads = 0;
   int looks_until_free = 1000000;
@@ -65,7 +65,12 @@ TEST_F(DaemonLoopTest, ASecondSignalEndsTheWait) {
 
 TEST_F(DaemonLoopTest, TheTimeToLeaveIsBounded) {
   ScriptedDaemon daemon(clock_, {SIGTERM});
-  EXPECT_THAT(Run(daemon), testing::HasSubstr("could not leave in order in time"));
+  const std::string logged = Run(daemon);
+  EXPECT_THAT(logged, testing::HasSubstr("could not leave in order in time"));
+  // Says meanwhile, now and then, what it waits for and for how long.
+  EXPECT_THAT(logged, testing::HasSubstr("once more to leave at once state=scripted at_most=25s"));
+  EXPECT_THAT(logged, testing::HasSubstr("once more to leave at once state=scripted at_most=15s"));
+  EXPECT_THAT(logged, testing::HasSubstr("once more to leave at once state=scripted at_most=5s"));
 }
 
 }  // namespace

@@ -50,16 +50,22 @@ LogLevel FromWorker(worker::LogLevel level) {
   return LogLevel::kError;
 }
 
-// Asks the coordinator for the worker's drain until it agrees or nobody waits any more.
+// Asks the coordinator for the worker's drain until it agrees or nobody waits any more. The end
+// does not wait for an answer.
 class DrainAsker {
  public:
-  DrainAsker(std::function<absl::Status()> ask, Clock& clock, const Log& log)
-      : thread_([this, ask = std::move(ask), &clock, &log] {
+  DrainAsker(std::unique_ptr<DrainRequest> request, Clock& clock, const Log& log)
+      : request_(std::move(request)), thread_([this, &clock, &log] {
           for (;;) {
-            const absl::Status asked = ask();
-            if (asked.ok()) return;
-            log.Warning("could not ask for a drain", {{"reason", std::string(asked.message())}});
+            const absl::Status asked = request_->Ask(kDrainAnswerMax);
+            if (asked.ok()) {
+              log.Info("the coordinator drains this node");
+              return;
+            }
             std::unique_lock<std::mutex> lock(mutex_);
+            if (stopping_) return;
+            log.Warning("could not ask for a drain; trying again",
+                        {{"reason", std::string(asked.message())}});
             if (clock.WaitUntil(lock, changed_, clock.Now() + kDrainRetryEvery,
                                 [this] { return stopping_; })) {
               return;
@@ -72,10 +78,12 @@ class DrainAsker {
       stopping_ = true;
     }
     changed_.notify_all();
+    request_->Cancel();
     thread_.join();
   }
 
  private:
+  const std::unique_ptr<DrainRequest> request_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;  // guarded by mutex_
@@ -154,10 +162,8 @@ class WorkerDaemon : public Daemon {
     if (!host_->busy()) return;
     log_.Info("asking the coordinator for a drain, so that nothing of the run is lost");
     drain_ = std::make_unique<DrainAsker>(
-        [this] {
-          return RequestDrain(ToString(config_.coordinator), config_.coordinator_name,
-                              *credentials_, name_, kDrainAnswerMax);
-        },
+        std::make_unique<DrainRequest>(ToString(config_.coordinator), config_.coordinator_name,
+                                       *credentials_, name_),
         clock_, log_);
   }
   bool MayLeave() override { return !host_->busy(); }

@@ -187,6 +187,26 @@ def signalled_worker():
         check_steps(cluster.json_lines("run", "watch", "t"), 400)
 
 
+def twice_signalled_worker():
+    """While the coordinator is away, SIGTERM says what it waits for; a second one ends the wait."""
+    with Cluster() as cluster:
+        cluster.start(2)
+        cluster.start_run("t", **LONG)
+        cluster.wait_step("t", 2)
+        cluster.kill("coordinator", signal.SIGSTOP)  # it accepts connections and does not answer
+        worker = cluster.processes["w1"]
+        worker.send_signal(signal.SIGTERM)
+        log = cluster.folder / "w1.log"
+        wait_for("it says what it waits for", lambda: "waiting before leaving" in log.read_text())
+        since = time.monotonic()
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(timeout=60)
+        took = time.monotonic() - since
+        print(f"  left after {took:.2f} s", flush=True)
+        if worker.returncode != 0 or took > 5:
+            raise Failure(f"ended with {worker.returncode} after {took:.1f} s")
+
+
 def damage(cluster, folder, kept=()):
     """Flips a bit of every shard under `folder` that is not in `kept`."""
     for shard in (cluster.folder / folder).rglob("shards/*"):
@@ -325,8 +345,8 @@ def stopped_cluster():
 
 
 CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordinator,
-         terminated_coordinator, drained_node, signalled_worker, corrupt_shards,
-         older_checkpoint, full_disk, stopped_cluster]
+         terminated_coordinator, drained_node, signalled_worker, twice_signalled_worker,
+         corrupt_shards, older_checkpoint, full_disk, stopped_cluster]
 
 
 def main():
