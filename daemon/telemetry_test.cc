@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <map>
 #include <string>
 
 #include "daemon/worker_figures.h"
@@ -98,17 +99,23 @@ TEST(WorkerFigures, CountWhatTheStreamsDid) {
   ExchangeStreamCounters counters;
   counters.bytes_sent = 12;
   counters.streams_refused = 1;
-  double bytes = 0;
-  double refused = 0;
-  double member = 0;
-  for (const Figure& figure : WorkerFigures({true, false, 3}, counters)) {
-    if (figure.name == "longhaul_exchange_bytes_sent_total") bytes = figure.value;
-    if (figure.name == "longhaul_exchange_streams_refused_total") refused = figure.value;
-    if (figure.name == "longhaul_worker_member") member = figure.value;
+  worker::ExchangeCounters exchange;
+  exchange.frames_resent = 4;
+  exchange.duplicates_dropped = 5;
+  exchange.stale_epochs_dropped = 6;
+  exchange.corrupt_dropped = 7;
+  std::map<std::string, double> values;
+  for (const Figure& figure : WorkerFigures({true, false, 3, exchange}, counters)) {
+    EXPECT_TRUE(values.emplace(figure.name, figure.value).second) << figure.name << " twice";
   }
-  EXPECT_EQ(bytes, 12);
-  EXPECT_EQ(refused, 1);
-  EXPECT_EQ(member, 1);
+  EXPECT_EQ(values["longhaul_exchange_bytes_sent_total"], 12);
+  EXPECT_EQ(values["longhaul_exchange_streams_refused_total"], 1);
+  EXPECT_EQ(values["longhaul_worker_member"], 1);
+  EXPECT_EQ(values["longhaul_exchange_stale_epochs_refused_total"], 3);
+  EXPECT_EQ(values["longhaul_exchange_frames_resent_total"], 4);
+  EXPECT_EQ(values["longhaul_exchange_duplicates_dropped_total"], 5);
+  EXPECT_EQ(values["longhaul_exchange_stale_frames_dropped_total"], 6);
+  EXPECT_EQ(values["longhaul_exchange_corrupt_dropped_total"], 7);
 }
 
 }  // namespace

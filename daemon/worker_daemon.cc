@@ -124,9 +124,10 @@ class WorkerDaemon : public Daemon {
     StartHost(std::move(options));
     if (config_.metrics.listen) {
       LH_ASSIGN_OR_RETURN(telemetry_, Telemetry::Serve(*config_.metrics.listen, [this] {
-                            return WorkerFigures({membership_->membership().ok(), host_->busy(),
-                                                  router_.stale_epochs_refused()},
-                                                 counters_);
+                            return WorkerFigures(
+                                {membership_->membership().ok(), host_->busy(),
+                                 router_.stale_epochs_refused(), host_->exchange_counters()},
+                                counters_);
                           }));
       log_.Info("metrics are served", {{"port", absl::StrCat(telemetry_->port())}});
     }

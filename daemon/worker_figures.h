@@ -7,13 +7,15 @@
 
 #include "daemon/rpc/exchange_counters.h"
 #include "daemon/telemetry.h"
+#include "worker/comm/exchange.h"
 
 namespace longhaul::daemon {
 
 struct WorkerCondition {
-  bool member = false;  // the coordinator has accepted it
-  bool busy = false;    // a stage is assigned
-  uint64_t stale_epochs_refused = 0;
+  bool member = false;                // the coordinator has accepted it
+  bool busy = false;                  // a stage is assigned
+  uint64_t stale_epochs_refused = 0;  // streams, before they reached a stage
+  worker::ExchangeCounters exchange;  // of all stages since the start
 };
 
 std::vector<Figure> WorkerFigures(const WorkerCondition& condition,

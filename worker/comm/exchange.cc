@@ -241,6 +241,20 @@ absl::Status Validate(const ExchangeOptions& options) {
 
 }  // namespace
 
+ExchangeCounters& ExchangeCounters::operator+=(const ExchangeCounters& other) {
+  frames_sent += other.frames_sent;
+  frames_received += other.frames_received;
+  bytes_sent += other.bytes_sent;
+  bytes_received += other.bytes_received;
+  frames_resent += other.frames_resent;
+  reconnects += other.reconnects;
+  duplicates_dropped += other.duplicates_dropped;
+  stale_epochs_dropped += other.stale_epochs_dropped;
+  corrupt_dropped += other.corrupt_dropped;
+  signs_of_life_received += other.signs_of_life_received;
+  return *this;
+}
+
 absl::StatusOr<std::unique_ptr<Exchange>> MakeExchange(const ExchangeOptions& options,
                                                        Transport& transport, Clock& clock) {
   LH_RETURN_IF_ERROR(Validate(options));

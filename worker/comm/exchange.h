@@ -65,6 +65,8 @@ struct ExchangeCounters {
   uint64_t frames_resent = 0, reconnects = 0;
   uint64_t duplicates_dropped = 0, stale_epochs_dropped = 0, corrupt_dropped = 0;
   uint64_t signs_of_life_received = 0;
+
+  ExchangeCounters& operator+=(const ExchangeCounters& other);
 };
 
 // Send and Receive are for the executor's thread; Serve for transport threads; Cancel for any.

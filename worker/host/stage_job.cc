@@ -20,15 +20,15 @@ constexpr absl::Duration kPeerBusyMax = absl::Hours(24);
 
 }  // namespace
 
-StageJob::StageJob(Assignment assignment, WorkerHostOptions options,
-                   const WorkerHostDependencies& dependencies, Outbox& outbox,
+StageJob::StageJob(Assignment assignment, WorkerHostOptions options, const StageJobContext& context,
                    std::unique_ptr<StageJob> previous)
     : assignment_(std::move(assignment)),
       options_(std::move(options)),
-      dependencies_(dependencies),
-      outbox_(outbox),
+      dependencies_(context.dependencies),
+      outbox_(context.outbox),
+      totals_(context.totals),
       previous_(std::move(previous)),
-      remote_(dependencies.remote->MakeView()),
+      remote_(dependencies_.remote->MakeView()),
       local_shards_(absl::StrCat(options_.folder, "/checkpoints")),
       completed_step_(assignment_.start_step),
       thread_([this] { Run(); }) {}
@@ -193,6 +193,7 @@ absl::Status StageJob::Train() {
     exchange_ = exchange.get();
     if (!cancelled_.ok()) exchange->Cancel(OwnCopy(cancelled_));
   }
+  totals_.Add(exchange.get());
   dependencies_.router->Register(assignment_.run, assignment_.epoch, assignment_.token,
                                  exchange.get());
   absl::Cleanup withdraw = [&] {
@@ -202,6 +203,7 @@ absl::Status StageJob::Train() {
     }
     exchange->Cancel(absl::CancelledError("the stage left the run"));
     dependencies_.router->Unregister(assignment_.run, assignment_.epoch);
+    totals_.Remove(exchange.get());
   };
   keeper_ = std::make_unique<ShardKeeper>(
       assignment_.run, KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_),

@@ -14,11 +14,19 @@
 #include "data/dataset.h"
 #include "worker/exec/stage_executor.h"
 #include "worker/host/assignment.h"
+#include "worker/host/exchange_totals.h"
 #include "worker/host/outbox.h"
 #include "worker/host/shard_keeper.h"
 #include "worker/host/worker_host.h"
 
 namespace longhaul::worker {
+
+// What a job shares with its host.
+struct StageJobContext {
+  const WorkerHostDependencies& dependencies;
+  Outbox& outbox;
+  ExchangeTotals& totals;
+};
 
 // Owns a thread that runs the whole life of the assignment. All methods are thread-safe and return
 // at once; the destructor cancels and joins, and is called where it may take as long as one
@@ -28,8 +36,7 @@ class StageJob {
   // `options` has peer_silence_max.
   // `previous` is destroyed by this job's thread before it builds anything, so that two stages are
   // never in memory together. The other arguments outlive the job.
-  StageJob(Assignment assignment, WorkerHostOptions options,
-           const WorkerHostDependencies& dependencies, Outbox& outbox,
+  StageJob(Assignment assignment, WorkerHostOptions options, const StageJobContext& context,
            std::unique_ptr<StageJob> previous);
   ~StageJob();
 
@@ -64,6 +71,7 @@ class StageJob {
   const WorkerHostOptions options_;  // with peer_silence_max
   const WorkerHostDependencies& dependencies_;
   Outbox& outbox_;
+  ExchangeTotals& totals_;
   std::unique_ptr<StageJob> previous_;
   // Its own, so that Cancel ends the transfers of this job alone. A run that has ended is not
   // cancelled while its last shard is under way.

@@ -68,7 +68,8 @@ class WorkerHost::Impl {
     outbox_.Begin(assignment.run, assignment.epoch);
     WorkerHostOptions options = options_;
     if (!options.peer_silence_max) options.peer_silence_max = std::max(lease_, kSilenceMaxMin);
-    job_ = std::make_unique<StageJob>(assignment, std::move(options), dependencies_, outbox_,
+    job_ = std::make_unique<StageJob>(assignment, std::move(options),
+                                      StageJobContext{dependencies_, outbox_, totals_},
                                       std::move(retired_));
   }
 
@@ -117,6 +118,8 @@ class WorkerHost::Impl {
     return job_ != nullptr;
   }
 
+  ExchangeCounters exchange_counters() const { return totals_.Sum(); }
+
  private:
   bool IsCurrent(const std::string& run, const Epoch& epoch) const {
     return job_ != nullptr && job_->assignment().run == run && job_->assignment().epoch == epoch;
@@ -128,6 +131,7 @@ class WorkerHost::Impl {
   const WorkerHostOptions options_;
   const WorkerHostDependencies dependencies_;
   Outbox outbox_;
+  ExchangeTotals totals_;
   mutable std::mutex mutex_;
   absl::Duration lease_ = absl::InfiniteDuration();  // guarded by mutex_; the last one granted
   std::unique_ptr<StageJob> retired_;                // guarded by mutex_
@@ -148,5 +152,7 @@ void WorkerHost::OnMessage(const ToWorker& message) {
 std::string WorkerHost::Describe() const { return impl_->Describe(); }
 
 bool WorkerHost::busy() const { return impl_->busy(); }
+
+ExchangeCounters WorkerHost::exchange_counters() const { return impl_->exchange_counters(); }
 
 }  // namespace longhaul::worker

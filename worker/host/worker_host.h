@@ -58,6 +58,9 @@ class WorkerHost {
   // True while a stage is assigned.
   bool busy() const;
 
+  // Of all stages since the start.
+  ExchangeCounters exchange_counters() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
