@@ -105,10 +105,6 @@ absl::StatusOr<std::string> ShardStore::GetShard(absl::string_view sha256) const
   return bytes;
 }
 
-bool ShardStore::HasShard(absl::string_view sha256) const {
-  return IsSha256Hex(sha256) && FileSize(ShardPath(sha256)).ok();
-}
-
 absl::StatusOr<uint64_t> ShardStore::ShardBytes(absl::string_view sha256) const {
   if (!IsSha256Hex(sha256)) {
     return absl::InvalidArgumentError("a shard's name is 64 hexadecimal digits");

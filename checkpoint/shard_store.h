@@ -26,7 +26,6 @@ class ShardStore {
   absl::Status PutShard(absl::string_view sha256, absl::string_view bytes);
   // NotFound, or DataLoss naming the file if the stored bytes no longer have the hash.
   absl::StatusOr<std::string> GetShard(absl::string_view sha256) const;
-  bool HasShard(absl::string_view sha256) const;
   // The length of a stored shard, whose bytes are not checked. NotFound.
   absl::StatusOr<uint64_t> ShardBytes(absl::string_view sha256) const;
   // Stored shards that no readable manifest of any run names: on their way into one, or rubbish.

@@ -78,11 +78,11 @@ class ShardStoreTest : public testing::Test {
 
 TEST_F(ShardStoreTest, PutsAndGets) {
   const std::string sha256 = Sha256Hex("hello");
-  EXPECT_FALSE(store_.HasShard(sha256));
+  EXPECT_FALSE(store_.ShardBytes(sha256).ok());
   EXPECT_EQ(store_.GetShard(sha256).status().code(), absl::StatusCode::kNotFound);
   ASSERT_TRUE(store_.PutShard(sha256, "hello").ok());
   ASSERT_TRUE(store_.PutShard(sha256, "hello").ok());
-  EXPECT_TRUE(store_.HasShard(sha256));
+  EXPECT_TRUE(store_.ShardBytes(sha256).ok());
   EXPECT_EQ(*store_.GetShard(sha256), "hello");
   EXPECT_EQ(store_.PutShard(sha256, "hullo").code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(FilesIn("shards"), 1u);
@@ -90,7 +90,7 @@ TEST_F(ShardStoreTest, PutsAndGets) {
 
 TEST_F(ShardStoreTest, NamesAreNeverPaths) {
   for (const char* name : {"", "..", "../../etc/passwd", "/etc/passwd"}) {
-    EXPECT_FALSE(store_.HasShard(name));
+    EXPECT_FALSE(store_.ShardBytes(name).ok());
     EXPECT_EQ(store_.GetShard(name).status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(store_.PutShard(name, "x").code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(store_.Manifests(name, &damaged_).status().code(),
@@ -191,17 +191,17 @@ TEST_F(ShardStoreTest, PruneKeepsTheNewestAndWhatTheyShare) {
   Overwrite(folder_ + "/shards/README", "not ours");
   ASSERT_TRUE(store_.Prune("first", 3, {being_written.sha256}).ok());
   EXPECT_THAT(Steps("first"), ElementsAre(3, 4));
-  EXPECT_TRUE(store_.HasShard(shared.sha256));
-  EXPECT_TRUE(store_.HasShard(own[0].sha256));  // the other run's
-  EXPECT_FALSE(store_.HasShard(own[1].sha256));
-  EXPECT_TRUE(store_.HasShard(own[2].sha256));
-  EXPECT_TRUE(store_.HasShard(own[3].sha256));
-  EXPECT_FALSE(store_.HasShard(uncommitted.sha256));
-  EXPECT_TRUE(store_.HasShard(being_written.sha256));
+  EXPECT_TRUE(store_.ShardBytes(shared.sha256).ok());
+  EXPECT_TRUE(store_.ShardBytes(own[0].sha256).ok());  // the other run's
+  EXPECT_FALSE(store_.ShardBytes(own[1].sha256).ok());
+  EXPECT_TRUE(store_.ShardBytes(own[2].sha256).ok());
+  EXPECT_TRUE(store_.ShardBytes(own[3].sha256).ok());
+  EXPECT_FALSE(store_.ShardBytes(uncommitted.sha256).ok());
+  EXPECT_TRUE(store_.ShardBytes(being_written.sha256).ok());
   EXPECT_FALSE(std::filesystem::exists(ShardFile(shared) + ".tmp-1-2"));
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/shards/README"));
   ASSERT_TRUE(store_.Prune("first", 3, {}).ok());
-  EXPECT_FALSE(store_.HasShard(being_written.sha256));
+  EXPECT_FALSE(store_.ShardBytes(being_written.sha256).ok());
   EXPECT_TRUE(store_.Prune("never-seen", 1, {}).ok());
 }
 
@@ -214,7 +214,7 @@ TEST_F(ShardStoreTest, PruneLosesNothingWhileAManifestIsDamaged) {
   const absl::Status status = store_.Prune("second", 1, {});
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr(path));
-  for (const Shard& shard : one.shards) EXPECT_TRUE(store_.HasShard(shard.sha256));
+  for (const Shard& shard : one.shards) EXPECT_TRUE(store_.ShardBytes(shard.sha256).ok());
   Overwrite(path, good);  // repaired
   EXPECT_TRUE(store_.Prune("second", 1, {}).ok());
   EXPECT_THAT(Steps("first"), ElementsAre(1));
@@ -244,7 +244,7 @@ TEST_F(ShardStoreTest, FullDiskDuringACheckpointKeepsTheLastOne) {
   std::signal(SIGXFSZ, old_handler);
   EXPECT_THAT(put.message(), HasSubstr(folder_ + "/shards/"));
   EXPECT_FALSE(commit.ok());
-  EXPECT_FALSE(store_.HasShard(Sha256Hex(bytes)));
+  EXPECT_FALSE(store_.ShardBytes(Sha256Hex(bytes)).ok());
   EXPECT_THAT(Steps("first"), ElementsAre(1));
   EXPECT_EQ(FilesIn("shards"), 2u);
   EXPECT_EQ(FilesIn("manifests/first"), 1u);

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/rng.h"
 #include "coordinator/core/core.h"
-#include "coordinator/core/script_runner.h"
+#include "coordinator/core/testing/script_runner.h"
 #include "coordinator/core/turn.h"
 #include "gtest/gtest.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "coordinator/core/script_runner.h"
+#include "coordinator/core/testing/script_runner.h"
 #include "gtest/gtest.h"
 
 namespace longhaul::coordinator {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/sha256.h"
-#include "coordinator/host/host_testing.h"
+#include "coordinator/host/testing/host_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/family.h"
@@ -32,7 +32,7 @@ class CheckpointsTest : public testing::Test {
     return manifest;
   }
   bool Has(const checkpoint::Manifest& manifest) {
-    return store_.HasShard(manifest.shards[0].sha256);
+    return store_.ShardBytes(manifest.shards[0].sha256).ok();
   }
   absl::Status Commit(const checkpoint::Manifest& manifest) {
     const absl::Status committed = checkpoints_.Commit(manifest, SmallRun());

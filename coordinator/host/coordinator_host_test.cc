@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "coordinator/host/host_testing.h"
 #include "coordinator/host/sqlite_journal.h"
+#include "coordinator/host/testing/host_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

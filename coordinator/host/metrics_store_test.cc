@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "coordinator/host/host_testing.h"
+#include "coordinator/host/testing/host_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

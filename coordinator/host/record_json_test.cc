@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include "coordinator/host/host_testing.h"
+#include "coordinator/host/testing/host_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "coordinator/host/database.h"
-#include "coordinator/host/host_testing.h"
+#include "coordinator/host/testing/host_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

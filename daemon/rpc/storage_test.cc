@@ -187,7 +187,7 @@ TEST_F(StorageTest, BadShardsAreRefusedAndNotKept) {
   const absl::Status full = client_->StoreShard(Sha256Hex(bytes), bytes, Deadline());
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), HasSubstr("No space left on device"));
-  EXPECT_FALSE(shards_.HasShard(Sha256Hex(bytes)));
+  EXPECT_FALSE(shards_.ShardBytes(Sha256Hex(bytes)).ok());
   // What only a person can put right is not to be tried again.
   checkpoints_.failure = absl::PermissionDeniedError("cannot create /x: Permission denied");
   EXPECT_EQ(client_->StoreShard(Sha256Hex(bytes), bytes, Deadline()).code(),

@@ -1,6 +1,6 @@
 // For tests of the host: a journal that fails when told, and a sink that remembers.
-#ifndef LONGHAUL_COORDINATOR_HOST_HOST_TESTING_H_
-#define LONGHAUL_COORDINATOR_HOST_HOST_TESTING_H_
+#ifndef LONGHAUL_COORDINATOR_HOST_TESTING_HOST_TESTING_H_
+#define LONGHAUL_COORDINATOR_HOST_TESTING_HOST_TESTING_H_
 
 #include <unistd.h>
 
@@ -172,4 +172,4 @@ inline run::RunSpec SmallRun(const std::string& name = "first") {
 
 }  // namespace longhaul::coordinator
 
-#endif  // LONGHAUL_COORDINATOR_HOST_HOST_TESTING_H_
+#endif  // LONGHAUL_COORDINATOR_HOST_TESTING_HOST_TESTING_H_

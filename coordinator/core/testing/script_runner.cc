@@ -1,4 +1,4 @@
-#include "coordinator/core/script_runner.h"
+#include "coordinator/core/testing/script_runner.h"
 
 #include <algorithm>
 #include <functional>

@@ -7,8 +7,8 @@
 //   (one line for each action)
 //
 // Blocks are separated by blank lines. The commands are listed in script_runner.cc.
-#ifndef LONGHAUL_COORDINATOR_CORE_SCRIPT_RUNNER_H_
-#define LONGHAUL_COORDINATOR_CORE_SCRIPT_RUNNER_H_
+#ifndef LONGHAUL_COORDINATOR_CORE_TESTING_SCRIPT_RUNNER_H_
+#define LONGHAUL_COORDINATOR_CORE_TESTING_SCRIPT_RUNNER_H_
 
 #include <map>
 #include <string>
@@ -49,4 +49,4 @@ class ScriptRunner {
 
 }  // namespace longhaul::coordinator
 
-#endif  // LONGHAUL_COORDINATOR_CORE_SCRIPT_RUNNER_H_
+#endif  // LONGHAUL_COORDINATOR_CORE_TESTING_SCRIPT_RUNNER_H_
