@@ -24,12 +24,6 @@ struct FrameHeader {
 
 inline constexpr size_t kFrameHeaderBytes = 96;
 
-// What the receiver's plan says to expect of a frame; nothing is allocated before this holds.
-struct FrameLimits {
-  uint64_t elements_max = 0;
-  uint64_t payload_bytes_max = 0;
-};
-
 // Writes kFrameHeaderBytes bytes: magic, version, fields little-endian, XXH3-64 of the payload, and
 // XXH3-64 of the header itself.
 void WriteFrameHeader(const FrameHeader& header, absl::string_view payload, char* out);

@@ -46,6 +46,9 @@ struct ExchangeOptions {
   std::vector<LinkOptions> links;
   absl::Duration reconnect_min = absl::Milliseconds(50);
   absl::Duration reconnect_max = absl::Seconds(2);
+  // Of the draws that spread reconnections: another for each node, so that the links of a site that
+  // was cut off do not come back in step.
+  uint64_t jitter_seed = 0;
   uint64_t chunk_bytes = 256 * 1024;  // the same on both ends of a link
   // How often an end that has nothing else to write says that it is there, on each stream.
   absl::Duration sign_of_life_every = absl::Milliseconds(200);

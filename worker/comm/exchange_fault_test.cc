@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "worker/comm/exchange.h"
-#include "worker/comm/exchange_test_util.h"
+#include "worker/comm/testing/two_stages.h"
 
 namespace longhaul::worker {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "worker/comm/exchange.h"
-#include "worker/comm/exchange_test_util.h"
+#include "worker/comm/testing/two_stages.h"
 
 namespace longhaul::worker {
 namespace {

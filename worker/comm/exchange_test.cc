@@ -9,7 +9,7 @@
 #include <limits>
 #include <thread>
 
-#include "worker/comm/exchange_test_util.h"
+#include "worker/comm/testing/two_stages.h"
 
 namespace longhaul::worker {
 namespace {

@@ -13,11 +13,17 @@
 
 namespace longhaul::worker {
 
+// What the receiver's plan says to expect of a frame; nothing is allocated before this holds.
+struct FrameLimits {
+  uint64_t elements_max = 0;
+  uint64_t payload_bytes_max = 0;
+};
+
 // What a frame of one kind must be.
 struct KindRule {
   const compression::Codec* codec = nullptr;
   compression::ElementType element = compression::ElementType::kFloat32;
-  compression::FrameLimits limits;
+  FrameLimits limits;
 };
 
 // Immutable. Activations, evaluation activations and verdicts go to the next stage, gradients and

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "worker/comm/exchange_test_util.h"
+#include "worker/comm/testing/two_stages.h"
 
 namespace longhaul::worker {
 namespace {

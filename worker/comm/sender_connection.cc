@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/rng.h"
 #include "base/status_macros.h"
 
 namespace longhaul::worker {
@@ -42,9 +43,7 @@ void SenderConnection::Run() {
     const absl::Status status = RunStream();
     queue_.Broken(connection_);
     health_.Broken(connection_, status);
-    const absl::Duration pause =
-        std::min(context_.exchange.reconnect_max,
-                 context_.exchange.reconnect_min * (int64_t{1} << std::min(failures_, 20)));
+    const absl::Duration pause = Pause();
     ++failures_;
     std::unique_lock<std::mutex> lock(mutex_);
     if (context_.clock.WaitUntil(lock, changed_, context_.clock.Now() + pause,
@@ -52,6 +51,19 @@ void SenderConnection::Run() {
       return;
     }
   }
+}
+
+absl::Duration SenderConnection::Pause() const {
+  const absl::Duration longest =
+      std::min(context_.exchange.reconnect_max,
+               context_.exchange.reconnect_min * (int64_t{1} << std::min(failures_, 20)));
+  const uint64_t seed = context_.exchange.jitter_seed;
+  const uint32_t bits =
+      Philox4x32({static_cast<uint32_t>(context_.exchange.stage),
+                  static_cast<uint32_t>(context_.link.peer_stage),
+                  static_cast<uint32_t>(connection_), static_cast<uint32_t>(failures_)},
+                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)})[0];
+  return longest * (0.5 + 0.5 * (bits / 4294967296.0));
 }
 
 absl::Status SenderConnection::RunStream() {

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "schedule/program.h"
-#include "worker/exec/executor_cluster.h"
+#include "worker/exec/testing/executor_cluster.h"
 
 namespace longhaul::worker {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "worker/comm/exchange_test_util.h"
+#include "worker/comm/testing/two_stages.h"
 
 namespace longhaul::worker {
 namespace {

@@ -1,6 +1,6 @@
 // Two neighbouring stages over an in-process network, for tests.
-#ifndef LONGHAUL_WORKER_COMM_EXCHANGE_TEST_UTIL_H_
-#define LONGHAUL_WORKER_COMM_EXCHANGE_TEST_UTIL_H_
+#ifndef LONGHAUL_WORKER_COMM_TESTING_TWO_STAGES_H_
+#define LONGHAUL_WORKER_COMM_TESTING_TWO_STAGES_H_
 
 #include <memory>
 #include <string>
@@ -122,4 +122,4 @@ class TwoStages {
 
 }  // namespace longhaul::worker
 
-#endif  // LONGHAUL_WORKER_COMM_EXCHANGE_TEST_UTIL_H_
+#endif  // LONGHAUL_WORKER_COMM_TESTING_TWO_STAGES_H_

@@ -1,7 +1,7 @@
 // For tests: all device groups of a small run in one process, over the in-process transport and
 // mesh, one thread for each; and the same run on one stage without executor or exchange.
-#ifndef LONGHAUL_WORKER_EXEC_EXECUTOR_CLUSTER_H_
-#define LONGHAUL_WORKER_EXEC_EXECUTOR_CLUSTER_H_
+#ifndef LONGHAUL_WORKER_EXEC_TESTING_EXECUTOR_CLUSTER_H_
+#define LONGHAUL_WORKER_EXEC_TESTING_EXECUTOR_CLUSTER_H_
 
 #include <cstdint>
 #include <map>
@@ -138,4 +138,4 @@ class ReferenceRun {
 
 }  // namespace longhaul::worker
 
-#endif  // LONGHAUL_WORKER_EXEC_EXECUTOR_CLUSTER_H_
+#endif  // LONGHAUL_WORKER_EXEC_TESTING_EXECUTOR_CLUSTER_H_

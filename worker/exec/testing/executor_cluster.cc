@@ -1,4 +1,4 @@
-#include "worker/exec/executor_cluster.h"
+#include "worker/exec/testing/executor_cluster.h"
 
 #include <algorithm>
 #include <bit>
