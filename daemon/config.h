@@ -51,6 +51,9 @@ struct CoordinatorConfig {
   std::string folder;
   SecurityConfig security;
   absl::Duration lease = absl::Seconds(10);
+  // Of a run's nodes together, before its first step and after its last.
+  absl::Duration prepare_max = absl::Minutes(10);
+  absl::Duration ending_max = absl::Minutes(10);
   int checkpoints_kept = 3;  // of each run
   std::vector<LinkConfig> links;
   LogLevel log_level = LogLevel::kInfo;

@@ -32,7 +32,7 @@ TEST(CoordinatorConfig, ReadsEverything) {
       "listen: '[::]:7171'\n"
       "folder: /var/lib/longhaul\n"
       "tls: {certificate: c.pem, key: k.pem, ca: /ca.pem}\n"
-      "lease: 1m30s\n"
+      "lease: 1m30s\nprepare_max: 20m\nending_max: 30m\n"
       "checkpoints_kept: 5\n"
       "links:\n"
       "  - {from: a, to: b, latency_milliseconds: 35, megabits_per_second: 400}\n"
@@ -46,6 +46,8 @@ TEST(CoordinatorConfig, ReadsEverything) {
   EXPECT_EQ(config->security.tls->certificate, "/etc/c.pem");
   EXPECT_EQ(config->security.tls->ca, "/ca.pem");
   EXPECT_EQ(config->lease, absl::Seconds(90));
+  EXPECT_EQ(config->prepare_max, absl::Minutes(20));
+  EXPECT_EQ(config->ending_max, absl::Minutes(30));
   EXPECT_EQ(config->checkpoints_kept, 5);
   ASSERT_EQ(config->links.size(), 2u);
   EXPECT_EQ(config->links[0].from, "a");
@@ -95,6 +97,8 @@ TEST(CoordinatorConfig, ErrorsNameLineKeyAndRemedy) {
       {"lease: 10\n", "c.yaml:3: ", "duration"},
       {"lease: -10s\n", "c.yaml:3: ", "duration"},
       {"lease: 10ms\n", "c.yaml:3: ", "from 1s to 1h"},
+      {"prepare_max: 0s\n", "c.yaml:3: ", "from 1s to 24h"},
+      {"ending_max: 25h\n", "c.yaml:3: ", "from 1s to 24h"},
       {"insecure: perhaps\n", "c.yaml:3: ", "insecure"},
       {"listen: 0.0.0.0:7070\n", "c.yaml:3: ", "insecure: true"},
       {"listen: node.example.org:7070\n", "c.yaml:3: ", "TLS is off"},

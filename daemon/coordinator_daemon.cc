@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/shard_store.h"
 #include "coordinator/host/checkpoints.h"
@@ -15,7 +14,7 @@
 #include "daemon/coordinator_figures.h"
 #include "daemon/coordinator_state.h"
 #include "daemon/folder.h"
-#include "daemon/reload.h"
+#include "daemon/reload_config.h"
 #include "daemon/rpc/admin_server.h"
 #include "daemon/rpc/endpoint.h"
 #include "daemon/rpc/membership_server.h"
@@ -91,22 +90,7 @@ class CoordinatorDaemon : public Daemon {
   }
 
   void Reload() override {
-    const auto text = ReadConfigFile(config_path_);
-    const auto wanted = text.ok() ? ParseCoordinatorConfig(*text, config_path_) : text.status();
-    if (!wanted.ok()) {
-      log_.Error("nothing reloaded", {{"reason", std::string(wanted.status().message())}});
-      return;
-    }
-    log_.SetLevel(wanted->log_level);
-    const absl::Status files = credentials_->CheckFilesAgain();
-    if (!files.ok()) {
-      log_.Error("certificates not usable", {{"reason", std::string(files.message())}});
-    }
-    const std::vector<std::string> rest = NeedRestart(config_, *wanted);
-    if (!rest.empty()) {
-      log_.Warning("needs a restart to take effect", {{"keys", absl::StrJoin(rest, ", ")}});
-    }
-    log_.Info("configuration reloaded");
+    ReloadConfig(config_, config_path_, ParseCoordinatorConfig, *credentials_, log_);
   }
 
   // A coordinator that leaves does not stop training: workers go on and attach again.
@@ -122,6 +106,8 @@ class CoordinatorDaemon : public Daemon {
   coordinator::CoordinatorHostOptions HostOptions(const CoordinatorSelf& self) const {
     coordinator::CoordinatorHostOptions options;
     options.core.lease = config_.lease;
+    options.core.prepare_max = config_.prepare_max;
+    options.core.ending_max = config_.ending_max;
     options.core.checkpoints_kept = config_.checkpoints_kept;
     options.core.term = self.term;
     options.core.token_secret = self.token_secret;

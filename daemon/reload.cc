@@ -12,6 +12,8 @@ std::vector<std::string> NeedRestart(const CoordinatorConfig& running,
   compare("folder", &CoordinatorConfig::folder);
   compare("tls, cluster_token_file or insecure", &CoordinatorConfig::security);
   compare("lease", &CoordinatorConfig::lease);
+  compare("prepare_max", &CoordinatorConfig::prepare_max);
+  compare("ending_max", &CoordinatorConfig::ending_max);
   compare("checkpoints_kept", &CoordinatorConfig::checkpoints_kept);
   compare("links", &CoordinatorConfig::links);
   compare("metrics", &CoordinatorConfig::metrics);

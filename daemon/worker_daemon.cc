@@ -8,13 +8,12 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
 #include "daemon/folder.h"
 #include "daemon/host_resources.h"
 #include "daemon/node_probe.h"
-#include "daemon/reload.h"
+#include "daemon/reload_config.h"
 #include "daemon/rpc/drain_request.h"
 #include "daemon/rpc/endpoint.h"
 #include "daemon/rpc/exchange_server.h"
@@ -141,22 +140,7 @@ class WorkerDaemon : public Daemon {
   }
 
   void Reload() override {
-    const auto text = ReadConfigFile(config_path_);
-    const auto wanted = text.ok() ? ParseWorkerConfig(*text, config_path_) : text.status();
-    if (!wanted.ok()) {
-      log_.Error("nothing reloaded", {{"reason", std::string(wanted.status().message())}});
-      return;
-    }
-    log_.SetLevel(wanted->log_level);
-    const absl::Status files = credentials_->CheckFilesAgain();
-    if (!files.ok()) {
-      log_.Error("certificates not usable", {{"reason", std::string(files.message())}});
-    }
-    const std::vector<std::string> rest = NeedRestart(config_, *wanted);
-    if (!rest.empty()) {
-      log_.Warning("needs a restart to take effect", {{"keys", absl::StrJoin(rest, ", ")}});
-    }
-    log_.Info("configuration reloaded");
+    ReloadConfig(config_, config_path_, ParseWorkerConfig, *credentials_, log_);
   }
 
   void BeginLeaving() override {
