@@ -96,7 +96,6 @@ struct StagePeer {
   std::string node;
   std::string data_address;
   model::OpRange range;
-  int slots = 1;
 };
 struct Assignment {
   std::string run;

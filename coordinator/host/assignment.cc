@@ -13,8 +13,7 @@ control::Assignment FillAssignment(const State& state, const Assign& action) {
   for (const StagePlacement& stage : run.plan->stages) {
     message.stages.push_back({.node = stage.node,
                               .data_address = state.nodes.at(stage.node).facts.data_address,
-                              .range = stage.range,
-                              .slots = stage.slots});
+                              .range = stage.range});
   }
   message.link_codecs = run.plan->link_codecs;
   message.numeric_class = run.numeric_class;

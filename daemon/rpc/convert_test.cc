@@ -145,7 +145,7 @@ control::Assignment MakeAssignment() {
   message.token = "secret";
   message.spec = run::ExampleSpec();
   message.stage = 1;
-  message.stages = {{"b1", "127.0.0.1:1", {0, 10}, 2}, {"b2", "[::1]:2", {10, 30}, 1}};
+  message.stages = {{"b1", "127.0.0.1:1", {0, 10}}, {"b2", "[::1]:2", {10, 30}}};
   message.link_codecs = {"zstd"};
   message.numeric_class = "cpu-x";
   message.start_step = 100;
@@ -165,7 +165,6 @@ TEST(CoordinatorToWorker, Assignment) {
   ASSERT_EQ(message.stages.size(), 2u);
   EXPECT_EQ(message.stages[0].node, "b1");
   EXPECT_EQ(message.stages[0].range, (model::OpRange{0, 10}));
-  EXPECT_EQ(message.stages[0].slots, 2);
   EXPECT_EQ(message.stages[1].data_address, "[::1]:2");
   EXPECT_THAT(message.link_codecs, testing::ElementsAre("zstd"));
   EXPECT_EQ(message.numeric_class, "cpu-x");
@@ -238,7 +237,6 @@ TEST(CoordinatorToWorker, HostileAssignmentsAreRefusedByName) {
   const std::vector<std::pair<std::function<void(v1::Assignment&)>, std::string>> cases = {
       {[](v1::Assignment& a) { a.set_stage(2); }, "stage"},
       {[](v1::Assignment& a) { a.clear_stages(); }, "stage"},
-      {[](v1::Assignment& a) { a.mutable_stages(0)->set_slots(4000000000u); }, "slots"},
       {[](v1::Assignment& a) { a.mutable_stages(0)->set_end_op(4000000000u); }, "end_op"},
       {[](v1::Assignment& a) { a.mutable_stages(0)->set_data_address("x"); }, "data_address"},
       {[](v1::Assignment& a) { a.add_link_codecs("../zstd"); }, "codec"},

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/family.h"
-#include "worker/host/host_testing.h"
+#include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
 namespace {
@@ -34,6 +34,16 @@ TEST(MakeStagePlan, OneStageHasNoLinks) {
   EXPECT_THAT(plan->links, SizeIs(0));
   EXPECT_EQ(plan->program.slots, 1);
   EXPECT_TRUE(plan->evaluation_program.instructions.empty());
+}
+
+TEST(MakeStagePlan, TheValidationPartIsBounded) {
+  const run::RunSpec spec = TestSpec("r");
+  const Assignment assignment = TestAssignment(spec, Ends(GraphOf(spec), {}));
+  const auto plan = MakeStagePlan(assignment, kValidationMicroBatchesMax + 1, 1);
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(plan.status().message()),
+              HasSubstr("4000001 micro-batches, more than the 4000000 allowed; set a smaller "
+                        "data.validation_fraction"));
 }
 
 // Three stages, 3 micro-batches of 2 sequences of 8 tokens, hidden 8, vocabulary 256.

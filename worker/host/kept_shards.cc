@@ -41,22 +41,30 @@ absl::StatusOr<std::vector<KeptShards::Entry>> KeptShards::Read(const std::strin
   const auto text = ReadFile(path, kFileBytesMax);
   if (absl::IsNotFound(text.status())) return std::vector<Entry>();
   LH_RETURN_IF_ERROR(text.status());
-  const auto parse = [&]() -> absl::StatusOr<std::vector<Entry>> {
-    LH_ASSIGN_OR_RETURN(const Json root, ParseJson(*text, kFileBytesMax));
-    LH_RETURN_IF_ERROR(JsonSchema(root, kSchema));
-    LH_ASSIGN_OR_RETURN(const Json* const shards, JsonArray(root, "shards"));
-    std::vector<Entry> entries;
-    for (const Json& item : *shards) {
-      Entry entry;
-      LH_ASSIGN_OR_RETURN(entry.step, JsonWhole(item, "step", 0, kStepMax));
-      LH_ASSIGN_OR_RETURN(entry.sha256, JsonText(item, "sha256"));
-      if (!IsSha256Hex(entry.sha256)) return absl::DataLossError("a shard's name is no hash");
-      entries.push_back(std::move(entry));
-    }
-    return entries;
-  };
-  auto entries = parse();
-  if (!entries.ok()) return Annotate(entries.status(), path);
+  auto entries = Parse(*text);
+  if (entries.ok()) return entries;
+  const std::string aside = absl::StrCat(path, ".damaged");
+  std::error_code error;
+  std::filesystem::rename(path, aside, error);
+  if (error) return ErrnoStatus(error.value(), "rename", path);
+  say_(absl::StrCat("the list of the shards that run ", run, " keeps on this node is damaged (",
+                    entries.status().message(), "); it is moved to ", aside,
+                    ", and a new one begins"));
+  return std::vector<Entry>();
+}
+
+absl::StatusOr<std::vector<KeptShards::Entry>> KeptShards::Parse(const std::string& text) {
+  LH_ASSIGN_OR_RETURN(const Json root, ParseJson(text, kFileBytesMax));
+  LH_RETURN_IF_ERROR(JsonSchema(root, kSchema));
+  LH_ASSIGN_OR_RETURN(const Json* const shards, JsonArray(root, "shards"));
+  std::vector<Entry> entries;
+  for (const Json& item : *shards) {
+    Entry entry;
+    LH_ASSIGN_OR_RETURN(entry.step, JsonWhole(item, "step", 0, kStepMax));
+    LH_ASSIGN_OR_RETURN(entry.sha256, JsonText(item, "sha256"));
+    if (!IsSha256Hex(entry.sha256)) return absl::DataLossError("a shard's name is no hash");
+    entries.push_back(std::move(entry));
+  }
   return entries;
 }
 

@@ -4,6 +4,7 @@
 #define LONGHAUL_WORKER_HOST_KEPT_SHARDS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,17 @@ class KeptShards {
   // More than the coordinator keeps, since a commit comes after the next shard is written.
   static constexpr size_t kStepsKept = 4;
 
-  // `store` is the node's shards in the same folder and must outlive this.
-  KeptShards(std::string folder, checkpoint::ShardStore& store)
-      : folder_(std::move(folder)), store_(store) {}
+  using Say = std::function<void(const std::string&)>;
+
+  // `store` is the node's shards in the same folder and must outlive this. `say` is told of what a
+  // person should know.
+  KeptShards(std::string folder, checkpoint::ShardStore& store, Say say)
+      : folder_(std::move(folder)), store_(store), say_(std::move(say)) {}
 
   // Stores a shard and removes what no run keeps any more. A later attempt at a step (after a
   // recovery) replaces the earlier one. Errors as ShardStore::PutShard; what cannot be removed
-  // stays.
+  // stays. A list that is damaged is moved aside (`.damaged` behind its name) and begun anew; the
+  // shards that it named are no longer kept.
   absl::Status Put(const std::string& run, int64_t step, const std::string& sha256,
                    absl::string_view bytes);
 
@@ -35,11 +40,13 @@ class KeptShards {
   };
   std::string PathOf(const std::string& run) const;
   absl::StatusOr<std::vector<Entry>> Read(const std::string& run) const;
+  static absl::StatusOr<std::vector<Entry>> Parse(const std::string& text);
   absl::Status Write(const std::string& run, const std::vector<Entry>& entries) const;
   absl::StatusOr<std::vector<std::string>> AllKept() const;
 
   const std::string folder_;
   checkpoint::ShardStore& store_;
+  Say say_;
 };
 
 }  // namespace longhaul::worker

@@ -4,11 +4,12 @@
 #include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/host/host_testing.h"
+#include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class KeptShardsTest : public testing::Test {
@@ -20,7 +21,9 @@ class KeptShardsTest : public testing::Test {
 
   TestFolder folder_;
   checkpoint::ShardStore store_{folder_.path()};
-  KeptShards kept_{folder_.path(), store_};
+  std::vector<std::string> said_;
+  const KeptShards::Say say_ = [this](const std::string& text) { said_.push_back(text); };
+  KeptShards kept_{folder_.path(), store_, say_};
 };
 
 TEST_F(KeptShardsTest, KeepsTheNewestOfEachRun) {
@@ -38,7 +41,7 @@ TEST_F(KeptShardsTest, KnowsThemAfterARestart) {
   for (int step = 1; step <= 4; ++step) {
     ASSERT_TRUE(Put("r", step, absl::StrCat("state ", step)).ok());
   }
-  KeptShards again(folder_.path(), store_);
+  KeptShards again(folder_.path(), store_, say_);
   ASSERT_TRUE(again.Put("r", 5, Sha256Hex("state 5"), "state 5").ok());
   EXPECT_FALSE(Has("state 1"));
   EXPECT_TRUE(Has("state 2"));
@@ -55,19 +58,26 @@ TEST_F(KeptShardsTest, ARecoveryReplacesLaterSteps) {
   EXPECT_TRUE(Has("state 2 of another partition"));
 }
 
-// Without its list nobody knows what may go: all stays, and the file is named.
-TEST_F(KeptShardsTest, ADamagedListIsNamedAndNothingIsLost) {
-  ASSERT_TRUE(Put("r", 1, "state 1").ok());
+TEST_F(KeptShardsTest, ADamagedListIsMovedAsideAndSaidOnce) {
   const std::string list = folder_.path() + "/kept/r.json";
   for (const char* damaged :
        {"", "[]", "{\"schema\":1}", "{\"schema\":1,\"shards\":[3]}",
         "{\"schema\":1,\"shards\":[{\"step\":1,\"sha256\":\"../../etc/passwd\"}]}"}) {
+    ASSERT_TRUE(Put("r", 1, "state 1").ok());
     ASSERT_TRUE(WriteFileAtomically(list, damaged).ok());
-    const absl::Status status = Put("r", 2, "state 2");
-    EXPECT_FALSE(status.ok()) << damaged;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(list));
-    EXPECT_TRUE(Has("state 1"));
-    EXPECT_TRUE(Has("state 2"));
+    said_.clear();
+    // Whichever run comes next finds it.
+    for (const int step : {1, 2}) ASSERT_TRUE(Put("other", step, "other").ok()) << damaged;
+    EXPECT_THAT(said_, ElementsAre(HasSubstr(list + ".damaged")));
+    EXPECT_EQ(*ReadFile(list + ".damaged", 1 << 20), damaged);
+    EXPECT_TRUE(Has("other"));
+    // Pruning goes on.
+    for (int step = 2; step <= 6; ++step) {
+      ASSERT_TRUE(Put("r", step, absl::StrCat("state ", step)).ok());
+    }
+    EXPECT_FALSE(Has("state 2"));
+    EXPECT_TRUE(Has("state 3"));
+    std::filesystem::remove(list);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/host/host_testing.h"
+#include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
 namespace {

@@ -51,14 +51,14 @@ void ShardKeeper::Loop() {
       std::unique_lock<std::mutex> lock(mutex_);
       clock_.WaitUntil(lock, changed_, absl::InfiniteFuture(),
                        [this] { return stopping_ || waiting_.has_value(); });
-      if (stopping_) return;
       given_up.swap(given_up_);
       task = std::exchange(waiting_, std::nullopt);
+      if (stopping_ && !task.has_value()) return;
     }
     for (const ShardTask& old : given_up) {
       callback_(old, absl::AbortedError("a newer checkpoint was due before it was stored"));
     }
-    absl::Status status = Store(*task);
+    absl::Status status = Store(*task);  // on this node also when there is no time for more
     while (!status.ok() && Worthwhile(*task, status)) status = Store(*task);
     callback_(*task, status);
   }

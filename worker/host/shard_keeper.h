@@ -37,6 +37,8 @@ class ShardKeeper {
 
   ShardKeeper(std::string run, KeptShards local, RemoteStore& remote, Clock& clock,
               absl::Duration transfer_max, Callback callback);
+  // A shard that waits is still stored, with one attempt at the coordinator; the owner cancels the
+  // transfers first if that must not take long. Then it is on this node at least.
   ~ShardKeeper();
 
   // Never blocks. A waiting shard that is not the run's last is replaced (and reported as not

@@ -6,7 +6,7 @@
 #include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/host/host_testing.h"
+#include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
 namespace {
@@ -32,7 +32,8 @@ class ShardKeeperTest : public testing::Test {
   void Restart() {
     keeper_.reset();
     keeper_ = std::make_unique<ShardKeeper>(
-        "r", KeptShards(folder_.path() + "/store", local_), remote_, clock_, absl::Minutes(3),
+        "r", KeptShards(folder_.path() + "/store", local_, [](const std::string&) {}), remote_,
+        clock_, absl::Minutes(3),
         [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
   }
 
@@ -137,6 +138,17 @@ TEST_F(ShardKeeperTest, LeavesWithoutWaitingForTheNextAttempt) {
   keeper_.reset();  // time stands still
   EXPECT_THAT(OutcomesSoFar(), ElementsAre("1 UNAVAILABLE"));
   EXPECT_EQ(remote_.stores_begun(), 1);
+}
+
+TEST_F(ShardKeeperTest, AShardThatWaitsIsStoredHereWhenTheTransferBeforeItIsCancelled) {
+  remote_.HoldStores(true);
+  keeper_->Put(Task(1));
+  remote_.WaitForStores(1, [] {});
+  keeper_->Put(Task(2, /*last=*/true));
+  remote_.Cancel();
+  keeper_.reset();
+  EXPECT_THAT(OutcomesSoFar(), ElementsAre("1 CANCELLED", "2 CANCELLED"));
+  EXPECT_EQ(*local_.GetShard(Task(2).shard.shard.sha256), Task(2).shard.bytes);
 }
 
 TEST_F(ShardKeeperTest, LeavesOnceTheTransferIsCancelled) {

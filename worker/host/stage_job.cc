@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_copy.h"
 #include "base/status_macros.h"
+#include "compression/frame.h"
 #include "data/dataset.h"
 #include "data/run_data.h"
 #include "worker/host/stage_state.h"
@@ -17,6 +18,10 @@ namespace {
 // Longest wait for a peer that is there: whatever its stage is computing. Programs cannot wait for
 // each other for ever (schedule/replay), so this ends only what a fault of a peer's program holds.
 constexpr absl::Duration kPeerBusyMax = absl::Hours(24);
+
+// Longest wait of a stage that is ready for the others. How long they may take is the coordinator's
+// to say (its prepare_max); this ends only what a coordinator has forgotten.
+constexpr absl::Duration kStartMax = absl::Hours(24);
 
 }  // namespace
 
@@ -137,16 +142,29 @@ absl::Status StageJob::FetchData(data::DatasetStore& store) {
   const std::string& id = assignment_.spec.data.id;
   if (store.Has(id)) return absl::OkStatus();
   SetPhase("fetching data");
-  const absl::Time deadline = dependencies_.clock->Now() + options_.transfer_max;
-  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, remote_->FetchIndex(id, deadline));
+  const Patience patience = MakePatience();
+  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, WhileUnavailable(patience, [&] {
+                        return remote_->FetchIndex(id, patience.deadline);
+                      }));
   if (index.Id() != id) {
     return absl::DataLossError(
         absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
   }
   return store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
     LH_RETURN_IF_ERROR(CheckCancelled());
-    return remote_->FetchChunk(id, chunk, deadline);
+    return WhileUnavailable(patience,
+                            [&] { return remote_->FetchChunk(id, chunk, patience.deadline); });
   });
+}
+
+Patience StageJob::MakePatience() {
+  return {dependencies_.clock, dependencies_.clock->Now() + options_.transfer_max,
+          [this](absl::Duration duration) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + duration,
+                                           [this] { return !cancelled_.ok(); });
+            return OwnCopy(cancelled_);
+          }};
 }
 
 absl::Status StageJob::Build() {
@@ -157,24 +175,23 @@ absl::Status StageJob::Build() {
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
                                                             spec.train.seed));
   if (!assignment_.checkpoint.has_value()) return absl::OkStatus();
-  return LoadStage(
-      plan_.graph, *assignment_.checkpoint, *stage_,
-      {&local_shards_, remote_.get(), dependencies_.clock->Now() + options_.transfer_max,
-       [this](const std::string& note) { Log(LogLevel::kInfo, note); }},
-      damaged_shard_);
+  return LoadStage(plan_.graph, *assignment_.checkpoint, *stage_,
+                   {&local_shards_, remote_.get(), MakePatience(),
+                    [this](const std::string& note) { Log(LogLevel::kInfo, note); }},
+                   damaged_shard_);
 }
 
 absl::Status StageJob::AwaitStart() {
   SetPhase("ready");
   outbox_.Add(assignment_.run, assignment_.epoch, Ready{assignment_.run, assignment_.epoch});
   std::unique_lock<std::mutex> lock(mutex_);
-  dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + options_.transfer_max,
+  dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + kStartMax,
                                  [this] { return started_ || !cancelled_.ok(); });
   if (!cancelled_.ok()) return OwnCopy(cancelled_);
   if (started_) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
       "stage ", assignment_.stage, " was ready, but the coordinator did not start run ",
-      assignment_.run, " within ", absl::FormatDuration(options_.transfer_max)));
+      assignment_.run, " within ", absl::FormatDuration(kStartMax)));
 }
 
 absl::Status StageJob::Train() {
@@ -184,6 +201,7 @@ absl::Status StageJob::Train() {
   exchange_options.token = assignment_.token;
   exchange_options.group = exchange_options.stage = assignment_.stage;
   exchange_options.links = plan_.links;
+  exchange_options.jitter_seed = compression::RunHash(options_.facts.name);
   exchange_options.silence_max = *options_.peer_silence_max;
   LH_ASSIGN_OR_RETURN(
       const std::unique_ptr<Exchange> exchange,
@@ -206,7 +224,9 @@ absl::Status StageJob::Train() {
     totals_.Remove(exchange.get());
   };
   keeper_ = std::make_unique<ShardKeeper>(
-      assignment_.run, KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_),
+      assignment_.run,
+      KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_,
+                 [this](const std::string& text) { Log(LogLevel::kWarning, text); }),
       *remote_, *dependencies_.clock, options_.transfer_max,
       [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
   LH_RETURN_IF_ERROR(AwaitStart());

@@ -16,6 +16,7 @@
 #include "worker/host/assignment.h"
 #include "worker/host/exchange_totals.h"
 #include "worker/host/outbox.h"
+#include "worker/host/retry.h"
 #include "worker/host/shard_keeper.h"
 #include "worker/host/worker_host.h"
 
@@ -56,6 +57,8 @@ class StageJob {
   absl::Status Prepare();
   absl::Status OpenData();
   absl::Status FetchData(data::DatasetStore& store);
+  // For the transfers of one phase: transfer_max from now, and until the job is cancelled.
+  Patience MakePatience();
   absl::Status Build();
   absl::Status AwaitStart();
   absl::Status Train();

@@ -52,8 +52,10 @@ absl::Status LoadRemote(const model::Graph& graph, const checkpoint::Shard& shar
                                             shard.bytes, " bytes; its parameters need at most ",
                                             bytes_max));
   }
-  LH_ASSIGN_OR_RETURN(const std::string bytes,
-                      sources.remote->FetchShard(shard.sha256, shard.bytes, sources.deadline));
+  LH_ASSIGN_OR_RETURN(const std::string bytes, WhileUnavailable(sources.patience, [&] {
+                        return sources.remote->FetchShard(shard.sha256, shard.bytes,
+                                                          sources.patience.deadline);
+                      }));
   LH_RETURN_IF_ERROR(Annotate(checkpoint::DecodeShard(graph, shard, bytes, wanted).status(),
                               absl::StrCat("shard ", shard.sha256, " from the coordinator")));
   sources.note(absl::StrCat("fetched shard ", shard.sha256, " (", bytes.size(),

@@ -12,6 +12,7 @@
 #include "checkpoint/shard_store.h"
 #include "compute/stage/stage.h"
 #include "worker/host/remote.h"
+#include "worker/host/retry.h"
 
 namespace longhaul::worker {
 
@@ -22,15 +23,16 @@ checkpoint::EncodedShard SaveStage(const model::Graph& graph, const std::vector<
 struct ShardSources {
   checkpoint::ShardStore* local = nullptr;
   RemoteStore* remote = nullptr;
-  absl::Time deadline;
+  Patience patience;  // with the coordinator
   // Told what was wrong with a local copy, and where a shard came from and how fast.
   absl::FunctionRef<void(const std::string&)> note;
 };
 
 // Fills every parameter of the stage from the checkpoint. Shards come from this node where it has
 // them, else from the coordinator; each is checked against its hash, and a damaged local copy is
-// fetched again. DataLoss or NotFound names the shard or the parameter that nobody has;
-// `damaged_shard` is then the shard's hash.
+// fetched again. A coordinator that is away is asked again while there is patience. DataLoss or
+// NotFound names the shard or the parameter that nobody has; `damaged_shard` is then the shard's
+// hash.
 absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& manifest,
                        compute::Stage<float>& stage, const ShardSources& sources,
                        std::string& damaged_shard);

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "model/family.h"
 #include "worker/host/assignment.h"
-#include "worker/host/host_testing.h"
+#include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
 namespace {
@@ -52,10 +52,10 @@ class StageStateTest : public testing::Test {
                                           *backend_, /*seed=*/1);
   }
   absl::Status Load(compute::Stage<float>& stage) {
-    return LoadStage(graph_, manifest_, stage,
-                     {&local_, &remote_, absl::InfiniteFuture(),
-                      [this](const std::string& note) { notes_.push_back(note); }},
-                     damaged_shard_);
+    return LoadStage(
+        graph_, manifest_, stage,
+        {&local_, &remote_, patience_, [this](const std::string& note) { notes_.push_back(note); }},
+        damaged_shard_);
   }
   void ExpectLoaded(compute::Stage<float>& stage) {
     for (const auto& parameter : stage.parameters()) {
@@ -80,6 +80,13 @@ class StageStateTest : public testing::Test {
   std::vector<checkpoint::EncodedShard> shards_;
   checkpoint::Manifest manifest_;
   model::OpRange last_stage_;
+  FakeClock clock_;
+  absl::Status ended_;
+  // Time passes in the pauses only.
+  const Patience patience_{&clock_, clock_.Now() + absl::Seconds(20), [this](absl::Duration pause) {
+                             clock_.Advance(pause);
+                             return ended_;
+                           }};
   std::vector<std::string> notes_;
   std::string damaged_shard_;
 };
@@ -186,6 +193,30 @@ TEST_F(StageStateTest, AnImpossibleSizeIsRefusedBeforeItIsFetched) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr(shards_[0].shard.sha256));
   EXPECT_EQ(remote_.shard_fetches(), 0);
+}
+
+TEST_F(StageStateTest, ACoordinatorThatIsAwayIsAskedAgainUntilTheDeadline) {
+  for (const int shard : {0, 1}) PutRemote(shard);
+  const auto stage = MakeStage(WholeModel());
+  remote_.AnswerFetches(std::vector<absl::Status>(3, absl::UnavailableError("away")));
+  const absl::Status status = Load(*stage);
+  ASSERT_TRUE(status.ok()) << status;
+  ExpectLoaded(*stage);
+  EXPECT_EQ(remote_.shard_fetches(), 3 + 2);
+  EXPECT_EQ(clock_.Now() - absl::UnixEpoch(), absl::Seconds(0.5 + 1 + 2));
+
+  remote_.AnswerFetches(std::vector<absl::Status>(100, absl::UnavailableError("away")));
+  EXPECT_EQ(Load(*stage).code(), absl::StatusCode::kUnavailable);
+  EXPECT_LT(clock_.Now() - absl::UnixEpoch(), absl::Seconds(20));
+  EXPECT_GT(clock_.Now() - absl::UnixEpoch(), absl::Seconds(10));
+}
+
+TEST_F(StageStateTest, AStageThatIsToldToLeaveAsksNoMore) {
+  remote_.AnswerFetches(std::vector<absl::Status>(100, absl::UnavailableError("away")));
+  ended_ = absl::AbortedError("the run was stopped");
+  const auto stage = MakeStage(WholeModel());
+  EXPECT_EQ(Load(*stage), ended_);
+  EXPECT_EQ(remote_.shard_fetches(), 1);
 }
 
 }  // namespace

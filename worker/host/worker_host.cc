@@ -48,10 +48,8 @@ class WorkerHost::Impl {
     outbox_.Resend();
   }
 
-  void On(const Refused& refused) {
-    dependencies_.log(LogLevel::kError,
-                      absl::StrCat("not part of the cluster: ", refused.reason.message()));
-  }
+  // Who owns the control stream says so and dials again; a stage that is training goes on.
+  void On(const Refused&) {}
 
   void On(const Assignment& assignment) {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -1,6 +1,6 @@
 // For tests of worker/host: a coordinator made of answers written beforehand.
-#ifndef LONGHAUL_WORKER_HOST_HOST_TESTING_H_
-#define LONGHAUL_WORKER_HOST_HOST_TESTING_H_
+#ifndef LONGHAUL_WORKER_HOST_TESTING_HOST_TESTING_H_
+#define LONGHAUL_WORKER_HOST_TESTING_HOST_TESTING_H_
 
 #include <condition_variable>
 #include <deque>
@@ -70,7 +70,7 @@ inline Assignment TestAssignment(const run::RunSpec& spec, const std::vector<int
   int begin = 0;
   for (const int end : ends) {
     const std::string node = absl::StrCat("node-", assignment.stages.size());
-    assignment.stages.push_back({node, absl::StrCat("memory:", node), {begin, end}, 1});
+    assignment.stages.push_back({node, absl::StrCat("memory:", node), {begin, end}});
     begin = end;
   }
   assignment.link_codecs.resize(assignment.stages.size() - 1, "none");
@@ -173,6 +173,11 @@ class FakeRemote : public RemoteStore {
   absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t, absl::Time) override {
     std::lock_guard<std::mutex> lock(mutex_);
     ++shard_fetches_;
+    if (!fetch_answers_.empty()) {
+      const absl::Status answer = OwnCopy(fetch_answers_.front());
+      fetch_answers_.pop_front();
+      if (!answer.ok()) return answer;
+    }
     const auto found = shards_.find(sha256);
     if (found == shards_.end()) return absl::NotFoundError(absl::StrCat("no shard ", sha256));
     return found->second;
@@ -196,6 +201,11 @@ class FakeRemote : public RemoteStore {
   void SetShard(const std::string& sha256, const std::string& bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
     shards_[sha256] = bytes;
+  }
+  // The answers of the next fetches of shards; then all succeed.
+  void AnswerFetches(const std::vector<absl::Status>& answers) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const absl::Status& answer : answers) fetch_answers_.push_back(OwnCopy(answer));
   }
   // The answers of the next stores; then all succeed.
   void AnswerStores(const std::vector<absl::Status>& answers) {
@@ -301,7 +311,7 @@ class FakeRemote : public RemoteStore {
   std::string data_;
   absl::Status index_status_;
   std::map<std::string, std::string> shards_;
-  std::deque<absl::Status> store_answers_;
+  std::deque<absl::Status> fetch_answers_, store_answers_;
   absl::Time store_deadline_;
   bool held_ = false;
   bool cancelled_ = false;
@@ -312,4 +322,4 @@ class FakeRemote : public RemoteStore {
 
 }  // namespace longhaul::worker
 
-#endif  // LONGHAUL_WORKER_HOST_HOST_TESTING_H_
+#endif  // LONGHAUL_WORKER_HOST_TESTING_HOST_TESTING_H_
