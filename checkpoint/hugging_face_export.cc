@@ -12,25 +12,27 @@ namespace longhaul::checkpoint {
 namespace {
 
 std::string ConfigJson(const model::ModelSpec& spec) {
-  const nlohmann::ordered_json config = {{"architectures", {kGpt2Architecture}},
-                                         {"model_type", kGpt2ModelType},
-                                         {"vocab_size", spec.vocab},
-                                         {"n_positions", spec.context},
-                                         {"n_ctx", spec.context},
-                                         {"n_embd", spec.hidden},
-                                         {"n_layer", spec.layers},
-                                         {"n_head", spec.heads},
-                                         {"n_inner", nullptr},
-                                         {"activation_function", "gelu_new"},
-                                         {"layer_norm_epsilon", kGpt2Epsilon},
-                                         {"scale_attn_weights", true},
-                                         {"resid_pdrop", 0.0},
-                                         {"embd_pdrop", 0.0},
-                                         {"attn_pdrop", 0.0},
-                                         {"tie_word_embeddings", spec.tied},
-                                         {"bos_token_id", nullptr},
-                                         {"eos_token_id", nullptr},
-                                         {"torch_dtype", "float32"}};
+  using OrderedJson = nlohmann::ordered_json;
+  const OrderedJson inner_width = spec.ffn > 0 ? OrderedJson(spec.ffn) : OrderedJson(nullptr);
+  const OrderedJson config = {{"architectures", {kGpt2Architecture}},
+                              {"model_type", kGpt2ModelType},
+                              {"vocab_size", spec.vocab},
+                              {"n_positions", spec.context},
+                              {"n_ctx", spec.context},
+                              {"n_embd", spec.hidden},
+                              {"n_layer", spec.layers},
+                              {"n_head", spec.heads},
+                              {"n_inner", inner_width},
+                              {"activation_function", "gelu_new"},
+                              {"layer_norm_epsilon", spec.norm_epsilon},
+                              {"scale_attn_weights", true},
+                              {"resid_pdrop", spec.dropout},
+                              {"embd_pdrop", spec.dropout},
+                              {"attn_pdrop", 0.0},
+                              {"tie_word_embeddings", spec.tied},
+                              {"bos_token_id", nullptr},
+                              {"eos_token_id", nullptr},
+                              {"torch_dtype", "float32"}};
   return config.dump(2) + "\n";
 }
 
@@ -76,6 +78,10 @@ std::string Weights(const ModelWeights& weights, const model::Graph& graph) {
 }  // namespace
 
 absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(const ModelWeights& weights) {
+  if (!weights.spec.graph.empty()) {
+    return absl::InvalidArgumentError(
+        "a model given as a graph has no layout of Hugging Face's, so it cannot be exported");
+  }
   if (weights.spec.family != "gpt2") {
     return absl::InvalidArgumentError(
         absl::StrCat("the family '", weights.spec.family, "' cannot be exported; gpt2 can"));

@@ -41,7 +41,7 @@ absl::Status Sampler::Forward(absl::Span<const int32_t> tokens) {
   std::vector<int32_t> padded(tokens.begin(), tokens.end());
   padded.resize(context, 0);
   const std::vector<int32_t> targets(context, data::kIgnoredTarget);
-  return stage_->Forward(0, padded, targets, nullptr);
+  return stage_->Forward({.slot = 0, .tokens = padded, .targets = targets});
 }
 
 absl::StatusOr<std::vector<float>> Sampler::Logits(absl::Span<const int32_t> tokens) {

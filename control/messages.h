@@ -96,6 +96,7 @@ struct StagePeer {
   std::string node;
   std::string data_address;
   model::OpRange range;
+  bool recompute = false;
 };
 struct Assignment {
   std::string run;

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "model/family.h"
+#include "model/op_kinds.h"
 
 namespace longhaul::model {
 namespace {
@@ -56,7 +57,7 @@ TEST(BufferPlanTest, SlotHoldsWhatBackwardReads) {
 }
 
 TEST(BufferPlanTest, SlotTensorsDoNotOverlapAndFillTheSlot) {
-  const Graph graph = Gpt2(3);
+  const Graph graph = Gpt2(2);
   const int64_t micro_batch = 2, rows = micro_batch * graph.context;
   for (const OpRange range : AllRanges(graph)) {
     const BufferPlan plan = PlanBuffers(graph, range, micro_batch);
@@ -73,6 +74,10 @@ TEST(BufferPlanTest, SlotTensorsDoNotOverlapAndFillTheSlot) {
           Padded(rows * (graph.ops[op].kind == OpKind::kLayerNorm ? 2 : graph.ops[op].heads));
       ++tensors;
     }
+    for (const EdgeCopy& copy : plan.forward_copies) {
+      sizes[copy.to] = Padded(rows * graph.edges[copy.edge].width);
+      ++tensors;
+    }
     EXPECT_EQ(sizes.size(), tensors);
     int64_t next = 0;
     for (const auto& [offset, size] : sizes) {
@@ -86,87 +91,169 @@ TEST(BufferPlanTest, SlotTensorsDoNotOverlapAndFillTheSlot) {
   }
 }
 
-// Executes a plan on a memory of labels: every element of scratch remembers which tensor was last
-// written there. Whoever reads a tensor must find all of its elements intact.
+// Executes a plan on memories of labels: every element remembers which tensor was last written
+// there. Whoever reads a tensor must find all of its elements intact.
 class LabelMachine {
  public:
-  LabelMachine(const Graph& graph, OpRange range, int64_t micro_batch)
+  LabelMachine(const Graph& graph, OpRange range, int64_t micro_batch, bool recompute)
       : graph_(graph),
         range_(range),
         micro_batch_(micro_batch),
         rows_(micro_batch * graph.context),
-        plan_(PlanBuffers(graph, range, micro_batch)),
-        memory_(plan_.scratch_elements) {}
+        plan_(PlanBuffers(graph, range, micro_batch, recompute)),
+        slot_(plan_.slot_elements),
+        scratch_(plan_.scratch_elements) {}
 
   void Run() {
-    const bool last = HasLoss(graph_, range_);
-    if (!last) {
-      const int edge = graph_.CutEdge(range_.end);
-      WriteGradient(edge, plan_.gradient_edge[edge]);
-    }
+    ForEachBoundaryEdge(range_.begin, [&](int edge, int64_t offset) {
+      Write(slot_, plan_.input + offset, Size(edge), ValueLabel(edge));
+    });
+    ForEachBoundaryEdge(range_.end, [&](int edge, int64_t offset) {
+      WriteGradient(edge, plan_.output_gradient + offset);
+    });
     for (int op = range_.begin; op < range_.end; ++op) Forward(op);
-    for (int op = range_.end - 1; op >= range_.begin; --op) Backward(op);
-    if (range_.begin > 0) {
-      const int edge = graph_.CutEdge(range_.begin);
-      ReadGradient(edge, plan_.gradient_edge[edge]);
+    for (const EdgeCopy& copy : plan_.forward_copies) {
+      Write(slot_, copy.to, Size(copy.edge), slot_[copy.from]);
     }
+    ForEachBoundaryEdge(range_.end, [&](int edge, int64_t offset) {
+      Read(slot_, plan_.output + offset, Size(edge), ValueLabel(edge));
+    });
+    ForgetForward();
+    for (const BackwardAction& action : plan_.backward) {
+      if (action.again) {
+        Again(action.op);
+      } else {
+        Backward(action.op);
+      }
+    }
+    for (const EdgeCopy& copy : plan_.backward_copies) {
+      Read(scratch_, copy.from, Size(copy.edge), gradient_label_[copy.edge]);
+      Write(scratch_, copy.to, Size(copy.edge), gradient_label_[copy.edge]);
+    }
+    ForEachBoundaryEdge(range_.begin, [&](int edge, int64_t offset) {
+      ReadGradient(edge, plan_.input_gradient + offset);
+    });
   }
 
  private:
+  using Memory = std::vector<std::string>;
+
+  template <typename Visit>
+  void ForEachBoundaryEdge(int position, Visit visit) {
+    if (position == 0 || position == static_cast<int>(graph_.ops.size())) return;
+    int64_t offset = 0;
+    for (int edge : graph_.CutEdges(position)) {
+      offset = Padded(offset);
+      visit(edge, offset);
+      offset += Size(edge);
+    }
+    EXPECT_EQ(offset, BoundaryElements(graph_, position, micro_batch_));
+  }
+
+  // Another micro-batch's forward leaves only the slot and the output's gradient alone.
+  void ForgetForward() {
+    const int64_t begin = plan_.output_gradient;
+    const int64_t end =
+        begin < 0 ? begin : begin + BoundaryElements(graph_, range_.end, micro_batch_);
+    for (int64_t i = 0; i < static_cast<int64_t>(scratch_.size()); ++i) {
+      if (i < begin || i >= end) scratch_[i] = "another micro-batch";
+    }
+  }
+
   int64_t Size(int edge) const { return rows_ * graph_.edges[edge].width; }
 
-  void Write(int64_t offset, int64_t size, const std::string& label) {
+  void Write(Memory& memory, int64_t offset, int64_t size, const std::string& label) {
     ASSERT_GE(offset, 0) << label;
-    ASSERT_LE(offset + size, plan_.scratch_elements) << label;
+    ASSERT_LE(offset + size, static_cast<int64_t>(memory.size())) << label;
     EXPECT_EQ(offset % kAlignElements, 0) << label;
-    for (int64_t i = offset; i < offset + size; ++i) memory_[i] = label;
+    for (int64_t i = offset; i < offset + size; ++i) memory[i] = label;
   }
-  void Read(int64_t offset, int64_t size, const std::string& label) {
+  void Read(const Memory& memory, int64_t offset, int64_t size, const std::string& label) {
     ASSERT_GE(offset, 0) << label;
-    for (int64_t i = offset; i < offset + size; ++i) ASSERT_EQ(memory_[i], label);
+    for (int64_t i = offset; i < offset + size; ++i) ASSERT_EQ(memory[i], label);
   }
 
   std::string ValueLabel(int edge) const { return "value " + graph_.edges[edge].name; }
+  std::string StatisticsLabel(int op) const { return "statistics " + graph_.ops[op].name; }
 
   void WriteGradient(int edge, int64_t offset) {
     gradient_label_[edge] = "gradient " + graph_.edges[edge].name;
-    Write(offset, Size(edge), gradient_label_[edge]);
+    Write(scratch_, offset, Size(edge), gradient_label_[edge]);
   }
-  void ReadGradient(int edge, int64_t offset) { Read(offset, Size(edge), gradient_label_[edge]); }
+  void ReadGradient(int edge, int64_t offset) {
+    Read(scratch_, offset, Size(edge), gradient_label_[edge]);
+  }
+
+  // `elsewhere`: the place in scratch, by edge or operator, where the slot has none.
+  void WriteValue(int edge, const std::vector<int64_t>& elsewhere) {
+    if (plan_.slot_edge[edge] >= 0) {
+      Write(slot_, plan_.slot_edge[edge], Size(edge), ValueLabel(edge));
+    } else {
+      Write(scratch_, elsewhere[edge], Size(edge), ValueLabel(edge));
+    }
+  }
+  void ReadValue(int edge, const std::vector<int64_t>& elsewhere) {
+    if (plan_.slot_edge[edge] >= 0) {
+      Read(slot_, plan_.slot_edge[edge], Size(edge), ValueLabel(edge));
+    } else {
+      Read(scratch_, elsewhere[edge], Size(edge), ValueLabel(edge));
+    }
+  }
+  void WriteStatistics(int op, const std::vector<int64_t>& elsewhere) {
+    const int64_t size = StatisticsElements(graph_, graph_.ops[op], micro_batch_);
+    if (size == 0) return;
+    const int64_t kept = plan_.slot_statistics[op];
+    Write(kept >= 0 ? slot_ : scratch_, kept >= 0 ? kept : elsewhere[op], size,
+          StatisticsLabel(op));
+  }
+  void ReadStatistics(int op) {
+    const int64_t size = StatisticsElements(graph_, graph_.ops[op], micro_batch_);
+    if (size == 0) return;
+    const int64_t kept = plan_.slot_statistics[op];
+    Read(kept >= 0 ? slot_ : scratch_, kept >= 0 ? kept : plan_.again_statistics[op], size,
+         StatisticsLabel(op));
+  }
+
+  void Work(int64_t offset, int position) {
+    if (offset < 0) return;
+    Write(scratch_, offset, WorkspaceElements(graph_, graph_.ops[position], micro_batch_), "work");
+  }
 
   void Forward(int position) {
     const Op& op = graph_.ops[position];
-    if (plan_.forward_workspace[position] >= 0) {
-      Write(plan_.forward_workspace[position], WorkspaceElements(graph_, op, micro_batch_), "work");
-    }
-    if (op.output >= 0 && plan_.scratch_edge[op.output] >= 0) {
-      Write(plan_.scratch_edge[op.output], Size(op.output), ValueLabel(op.output));
-    }
-    for (int edge : op.inputs) {
-      if (plan_.scratch_edge[edge] >= 0) {
-        Read(plan_.scratch_edge[edge], Size(edge), ValueLabel(edge));
-      } else {
-        EXPECT_GE(plan_.slot_edge[edge], 0);
-      }
-    }
+    Work(plan_.forward_workspace[position], position);
+    if (op.output >= 0) WriteValue(op.output, plan_.scratch_edge);
+    WriteStatistics(position, plan_.scratch_statistics);
+    for (int edge : op.inputs) ReadValue(edge, plan_.scratch_edge);
+  }
+
+  void Again(int position) {
+    const Op& op = graph_.ops[position];
+    Work(plan_.again_workspace[position], position);
+    WriteValue(op.output, plan_.again_edge);
+    WriteStatistics(position, plan_.again_statistics);
+    for (int edge : op.inputs) ReadValue(edge, plan_.again_edge);
   }
 
   // Writes the results first and reads the operands last, so that an operand which shares memory
   // with a result is caught.
   void Backward(int position) {
     const Op& op = graph_.ops[position];
-    if (plan_.backward_workspace[position] >= 0) {
-      Write(plan_.backward_workspace[position], WorkspaceElements(graph_, op, micro_batch_),
-            "work");
-    }
+    const OpKindInfo& info = InfoOf(op.kind);
+    Work(plan_.backward_workspace[position], position);
     const bool loss = op.kind == OpKind::kSoftmaxCrossEntropy;
     const bool from_logits = op.output >= 0 && plan_.gradient_edge[op.output] < 0;
-    if (op.kind != OpKind::kAdd && !loss) {
+    if (!info.passes_gradient_on && !loss) {
       for (size_t i = 0; i < op.inputs.size(); ++i) {
-        Write(plan_.contributions[position][i].source, Size(op.inputs[i]),
+        Write(scratch_, plan_.contributions[position][i].source, Size(op.inputs[i]),
               Contribution(position, i));
       }
     }
+    if (info.backward_reads_input) {
+      for (int edge : op.inputs) ReadValue(edge, plan_.again_edge);
+    }
+    if (info.backward_reads_output) ReadValue(op.output, plan_.again_edge);
+    ReadStatistics(position);
     if (!loss && !from_logits) ReadGradient(op.output, plan_.gradient_edge[op.output]);
     if (loss) {
       EXPECT_TRUE(plan_.contributions[position].empty());
@@ -183,9 +270,9 @@ class LabelMachine {
     const Op& op = graph_.ops[position];
     const int edge = op.inputs[input];
     const GradientContribution& part = plan_.contributions[position][input];
-    const std::string source =
-        op.kind == OpKind::kAdd ? gradient_label_[op.output] : Contribution(position, input);
-    Read(part.source, Size(edge), source);
+    const std::string source = InfoOf(op.kind).passes_gradient_on ? gradient_label_[op.output]
+                                                                  : Contribution(position, input);
+    Read(scratch_, part.source, Size(edge), source);
     if (part.previous < 0) {
       EXPECT_EQ(gradient_label_.count(edge), 0);
       EXPECT_EQ(part.result, part.source);
@@ -194,20 +281,25 @@ class LabelMachine {
     }
     ReadGradient(edge, part.previous);
     gradient_label_[edge] += " + " + source;
-    Write(part.result, Size(edge), gradient_label_[edge]);
+    Write(scratch_, part.result, Size(edge), gradient_label_[edge]);
   }
 
   const Graph& graph_;
   const OpRange range_;
   const int64_t micro_batch_, rows_;
   const BufferPlan plan_;
-  std::vector<std::string> memory_;
+  Memory slot_, scratch_;
   std::map<int, std::string> gradient_label_;  // by edge: what its gradient so far is called
 };
 
 TEST(BufferPlanTest, NoTensorIsOverwrittenWhileItIsNeeded) {
-  const Graph graph = Gpt2(3);
-  for (const OpRange range : AllRanges(graph)) LabelMachine(graph, range, 2).Run();
+  const Graph graph = Gpt2(2);
+  for (const OpRange range : AllRanges(graph)) {
+    for (const bool recompute : {false, true}) {
+      LabelMachine(graph, range, 1, recompute).Run();
+      if (HasFatalFailure()) FAIL() << range.begin << " to " << range.end << " " << recompute;
+    }
+  }
 }
 
 // Edges that several kAdd read, also twice in one operator: each sum needs a place of its own.
@@ -227,7 +319,9 @@ TEST(BufferPlanTest, SharedGradientsStayIntact) {
                {OpKind::kLinear, "head", 0, {4}, 5, {0}, 0, 0},
                {OpKind::kSoftmaxCrossEntropy, "loss", 0, {5}, -1, {}, 0, 0}};
   ASSERT_TRUE(graph.Validate().ok()) << graph.Validate();
-  LabelMachine(graph, {0, 7}, 2).Run();
+  for (const OpRange range : AllRanges(graph)) {
+    for (const bool recompute : {false, true}) LabelMachine(graph, range, 2, recompute).Run();
+  }
 }
 
 TEST(BufferPlanTest, ScratchDoesNotGrowWithDepth) {
@@ -238,18 +332,19 @@ TEST(BufferPlanTest, ScratchDoesNotGrowWithDepth) {
   EXPECT_EQ(scratch(two), scratch(eight));
 }
 
-TEST(BufferPlanTest, OutputGradientSurvivesAForward) {
-  const Graph graph = Gpt2(2);
-  const OpRange range{0, graph.CutPoints()[0]};
-  const int64_t micro_batch = 2, rows = micro_batch * graph.context;
-  const BufferPlan plan = PlanBuffers(graph, range, micro_batch);
-  const int edge = graph.CutEdge(range.end);
-  const int64_t begin = plan.gradient_edge[edge], end = begin + rows * graph.edges[edge].width;
-  for (int op = range.begin; op < range.end; ++op) {
-    const int output = graph.ops[op].output;
-    if (plan.scratch_edge[output] < 0) continue;
-    const int64_t other = plan.scratch_edge[output];
-    EXPECT_TRUE(other >= end || other + rows * graph.edges[output].width <= begin);
+TEST(BufferPlanTest, RecomputationKeepsBlockBoundariesAndTheHead) {
+  const Graph graph = Gpt2(3);
+  const int end = static_cast<int>(graph.ops.size());
+  const BufferPlan plan = PlanBuffers(graph, {0, end}, 2, /*recompute=*/true);
+  for (size_t edge = 0; edge < graph.edges.size(); ++edge) {
+    const std::string& name = graph.edges[edge].name;
+    const bool kept = name.ends_with("mlp.residual") || name == "ln_f" || name == "head";
+    EXPECT_EQ(plan.slot_edge[edge] != BufferPlan::kAbsent, kept) << name;
+  }
+  // The last product of a block feeds a sum only, whose backward reads nothing.
+  for (const int op : RecomputedOps(graph, {0, end})) {
+    EXPECT_FALSE(graph.ops[op].name.ends_with("mlp.proj")) << graph.ops[op].name;
+    EXPECT_LT(graph.ops[op].layer, graph.layers);
   }
 }
 

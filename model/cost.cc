@@ -55,7 +55,8 @@ Cost RangeCost(const Graph& graph, OpRange range, int64_t micro_batch) {
   return total;
 }
 
-StageMemory MemoryOf(const Graph& graph, OpRange range, int64_t micro_batch, int slots) {
+StageMemory MemoryOf(const Graph& graph, OpRange range, int64_t micro_batch, int slots,
+                     bool recompute) {
   constexpr int64_t kBytes = sizeof(float);
   StageMemory memory;
   for (int index : graph.ParametersOf(range)) {
@@ -69,17 +70,17 @@ StageMemory MemoryOf(const Graph& graph, OpRange range, int64_t micro_batch, int
     memory.activations = memory.scratch = kBytesMax;
     return memory;
   }
-  const BufferPlan plan = PlanBuffers(graph, range, micro_batch);
+  const BufferPlan plan = PlanBuffers(graph, range, micro_batch, recompute);
   static_assert(sizeof(int32_t) == kBytes);
   memory.activations = SaturatingProduct(slots, kBytes * (plan.slot_elements + plan.slot_integers));
   memory.scratch = kBytes * plan.scratch_elements;
+  memory.constants = kBytes * plan.constant_elements;
   return memory;
 }
 
 int64_t BoundaryBytes(const Graph& graph, int position, int64_t micro_batch) {
-  const int64_t width = graph.edges[graph.CutEdge(position)].width;
-  const int64_t row_bytes = static_cast<int64_t>(sizeof(float)) * width;
-  return SaturatingProduct(micro_batch, graph.context * row_bytes);
+  if (micro_batch > kRowsMax / graph.context) return kBytesMax;
+  return static_cast<int64_t>(sizeof(float)) * BoundaryElements(graph, position, micro_batch);
 }
 
 }  // namespace longhaul::model

@@ -25,13 +25,19 @@ struct StageMemory {
   int64_t optimizer = 0;    // AdamW moments
   int64_t activations = 0;  // all slots
   int64_t scratch = 0;
-  int64_t total() const { return weights + gradients + optimizer + activations + scratch; }
+  int64_t constants = 0;  // tables of rotary embeddings
+  int64_t total() const {
+    return weights + gradients + optimizer + activations + scratch + constants;
+  }
+  bool operator==(const StageMemory&) const = default;
 };
-// `slots`: micro-batches in flight that the stage's program needs. `range` as in PlanBuffers. Sizes
-// saturate at kBytesMax (model/limits.h), also where micro_batch * context exceeds kRowsMax.
-StageMemory MemoryOf(const Graph& graph, OpRange range, int64_t micro_batch, int slots);
+// `slots`: micro-batches in flight that the stage's program needs. `range` and `recompute` as in
+// PlanBuffers. Sizes saturate at kBytesMax (model/limits.h), also where micro_batch * context
+// exceeds kRowsMax.
+StageMemory MemoryOf(const Graph& graph, OpRange range, int64_t micro_batch, int slots,
+                     bool recompute = false);
 
-// Bytes of one micro-batch's fp32 activation on the edge cut at `position`.
+// Bytes of one micro-batch's fp32 activation over the cut at `position`; saturates likewise.
 int64_t BoundaryBytes(const Graph& graph, int position, int64_t micro_batch);
 
 }  // namespace longhaul::model

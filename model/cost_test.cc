@@ -61,7 +61,7 @@ TEST(CostTest, WholeModelAgreesWithThePublishedEstimate) {
 
 TEST(CostTest, RangesAddUp) {
   const Graph graph = Gpt2Small();
-  const int cut = graph.CutPoints()[4];
+  const int cut = graph.BlockPoints()[4];
   const Cost whole = RangeCost(graph, Whole(graph), 2);
   const Cost first = RangeCost(graph, {0, cut}, 2);
   const Cost second = RangeCost(graph, {cut, Whole(graph).end}, 2);
@@ -81,7 +81,7 @@ TEST(CostTest, MemoryCountsEveryUseOfATiedTable) {
   EXPECT_EQ(MemoryOf(untied, Whole(untied), 1, 1).weights, parameter_bytes + table_bytes);
   EXPECT_EQ(MemoryOf(untied, Whole(untied), 1, 1).gradients, memory.gradients);
 
-  const int cut = tied.CutPoints()[5];
+  const int cut = tied.BlockPoints()[5];
   EXPECT_EQ(
       MemoryOf(tied, {0, cut}, 1, 1).weights + MemoryOf(tied, {cut, Whole(tied).end}, 1, 1).weights,
       parameter_bytes + table_bytes);
@@ -98,7 +98,21 @@ TEST(CostTest, ActivationsGrowWithSlotsAndScratchDoesNot) {
 
 TEST(CostTest, BoundaryIsOneActivation) {
   const Graph graph = Gpt2Small();
-  EXPECT_EQ(BoundaryBytes(graph, graph.CutPoints()[0], 3), 3 * 1024 * 768 * 4);
+  EXPECT_EQ(BoundaryBytes(graph, graph.BlockPoints()[0], 3), 3 * 1024 * 768 * 4);
+}
+
+TEST(CostTest, ABoundaryOfSeveralEdgesIsTheirSum) {
+  const Graph graph = Gpt2Small();  // after qkv: the block's input and 3 * 768 columns
+  EXPECT_EQ(BoundaryBytes(graph, 3, 3), 3 * 1024 * (1 + 3) * 768 * 4);
+}
+
+// Korthikanti et al. 2022, section 4: with recomputation a layer keeps its input only.
+TEST(CostTest, RecomputationKeepsOneActivationForEachLayer) {
+  const Graph graph = Gpt2Small();
+  const OpRange layers{graph.BlockPoints()[2], graph.BlockPoints()[8]};
+  const StageMemory memory = MemoryOf(graph, layers, 2, 1, /*recompute=*/true);
+  EXPECT_EQ(memory.activations, int64_t{7} * 2 * 1024 * 768 * 4);
+  EXPECT_LT(memory.total(), MemoryOf(graph, layers, 2, 1).total());
 }
 
 TEST(CostTest, HugeNumbersSaturate) {
@@ -107,7 +121,7 @@ TEST(CostTest, HugeNumbersSaturate) {
   const int slots = std::numeric_limits<int>::max();
   EXPECT_GE(MemoryOf(graph, Whole(graph), huge, slots).total(), kBytesMax);
   EXPECT_EQ(MemoryOf(graph, Whole(graph), kRowsMax / 1024, slots).activations, kBytesMax);
-  EXPECT_EQ(BoundaryBytes(graph, graph.CutPoints()[0], huge), kBytesMax);
+  EXPECT_EQ(BoundaryBytes(graph, graph.BlockPoints()[0], huge), kBytesMax);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "model/graph_json.h"
 
 namespace longhaul::model {
 namespace {
@@ -14,6 +16,7 @@ struct Family {
 // A new family is a builder function and one line here.
 constexpr Family kFamilies[] = {
     {"gpt2", BuildGpt2},
+    {"llama", BuildLlama},
 };
 
 }  // namespace
@@ -24,7 +27,21 @@ std::vector<std::string> FamilyNames() {
   return names;
 }
 
+absl::StatusOr<ModelSpec> SpecOfGraph(absl::string_view json) {
+  LH_ASSIGN_OR_RETURN(const Graph graph, GraphFromJson(json));
+  ModelSpec spec;
+  spec.layers = graph.layers;
+  spec.hidden = graph.edges[graph.ops[0].output].width;
+  spec.heads = 1;
+  spec.context = graph.context;
+  spec.vocab = graph.vocab;
+  spec.tied = !graph.TiedParameters().empty();
+  spec.graph = GraphToJson(graph);
+  return spec;
+}
+
 absl::StatusOr<Graph> BuildGraph(const ModelSpec& spec) {
+  if (!spec.graph.empty()) return GraphFromJson(spec.graph);
   for (const Family& family : kFamilies) {
     if (spec.family == family.name) return family.build(spec);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "model/graph.h"
 
 namespace longhaul::model {
@@ -19,7 +20,19 @@ struct ModelSpec {
   int64_t heads = 0;
   int64_t context = 0;
   int64_t vocab = 0;
-  bool tied = true;  // head shares the token embedding
+  bool tied = true;       // head shares the token embedding
+  int64_t kv_heads = 0;   // llama; 0: as many as heads
+  int64_t ffn = 0;        // 0: the family's usual width
+  bool qkv_bias = false;  // llama: as Qwen2
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000;        // llama
+  RotaryScaling rope_scaling = {};  // llama
+  double dropout = 0;               // after the embedding and on both residual branches
+  // A user's own model instead of a family, as JSON (graph_json.h); empty otherwise. The keys above
+  // then repeat what the graph says, for those that read them: see SpecOfGraph.
+  std::string graph = "";
+
+  int64_t KvHeads() const { return kv_heads > 0 ? kv_heads : heads; }
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -34,6 +47,18 @@ absl::StatusOr<Graph> BuildGraph(const ModelSpec& spec);
 // "h.N.ln_1.weight", "h.N.attn.qkv.weight", "h.N.attn.proj.weight", "h.N.mlp.fc.weight",
 // "h.N.mlp.proj.weight", "ln_f.weight", and ".bias" of each; "head.weight" when not tied.
 absl::StatusOr<Graph> BuildGpt2(const ModelSpec& spec);
+
+// Llama (Touvron et al. 2023; Grattafiori et al. 2024): RMSNorm, rotary positions, grouped-query
+// attention, SwiGLU, no biases but, where asked for, those of q, k and v (Qwen2). Parameter names:
+// "embed", "layers.N.input_norm.weight", "layers.N.attn.qkv.weight" (rows q | k | v; and ".bias"),
+// "layers.N.attn.proj.weight", "layers.N.post_norm.weight", "layers.N.mlp.gate_up.weight" (rows
+// gate | up), "layers.N.mlp.down.weight", "norm.weight"; "head.weight" when not tied.
+absl::StatusOr<Graph> BuildLlama(const ModelSpec& spec);
+
+// The spec of a user's graph, given as JSON: checks it, keeps it in one line, and fills in the keys
+// that others read (layers, hidden: the embedding's width, heads: 1, context, vocab).
+// InvalidArgument says what is wrong with the graph.
+absl::StatusOr<ModelSpec> SpecOfGraph(absl::string_view json);
 
 }  // namespace longhaul::model
 

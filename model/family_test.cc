@@ -30,7 +30,7 @@ const Parameter* Find(const Graph& graph, const std::string& name) {
   return nullptr;
 }
 
-TEST(FamilyTest, KnowsGpt2) { EXPECT_THAT(FamilyNames(), ElementsAre("gpt2")); }
+TEST(FamilyTest, KnowsTheFamilies) { EXPECT_THAT(FamilyNames(), ElementsAre("gpt2", "llama")); }
 
 // The published sizes of GPT-2, as the Hugging Face hub's checkpoints have them.
 TEST(FamilyTest, Gpt2HasThePublishedParameterCounts) {
@@ -79,6 +79,77 @@ TEST(FamilyTest, Gpt2NamesShapesAndInitialValues) {
   EXPECT_EQ(Find(graph, "head.weight"), nullptr);
 }
 
+ModelSpec Llama(int64_t layers, int64_t hidden, int64_t heads, int64_t kv_heads, int64_t ffn) {
+  ModelSpec spec;
+  spec.family = "llama";
+  spec.layers = layers;
+  spec.hidden = hidden;
+  spec.heads = heads;
+  spec.kv_heads = kv_heads;
+  spec.ffn = ffn;
+  spec.context = 2048;
+  return spec;
+}
+
+// The published sizes, as the Hugging Face hub's checkpoints have them: Llama 3.2 1B, TinyLlama
+// 1.1B and Qwen2 0.5B.
+TEST(FamilyTest, LlamaHasThePublishedParameterCounts) {
+  ModelSpec llama = Llama(16, 2048, 32, 8, 8192);
+  llama.vocab = 128256;
+  llama.rope_scaling.factor = 32;
+  EXPECT_EQ(BuildGraph(llama)->ParameterCount(), 1235814400);
+  ModelSpec tiny = Llama(22, 2048, 32, 4, 5632);
+  tiny.vocab = 32000;
+  tiny.tied = false;
+  EXPECT_EQ(BuildGraph(tiny)->ParameterCount(), 1100048384);
+  ModelSpec qwen = Llama(24, 896, 14, 2, 4864);
+  qwen.vocab = 151936;
+  qwen.qkv_bias = true;
+  EXPECT_EQ(BuildGraph(qwen)->ParameterCount(), 494032768);
+}
+
+TEST(FamilyTest, LlamaNamesAndShapes) {
+  ModelSpec spec = Llama(2, 64, 8, 2, 0);
+  spec.vocab = 100;
+  spec.tied = false;
+  const Graph graph = *BuildGraph(spec);
+  const struct {
+    const char* name;
+    std::vector<int64_t> shape;
+  } expected[] = {
+      {"embed", {100, 64}},
+      {"layers.0.input_norm.weight", {64}},
+      {"layers.1.attn.qkv.weight", {(8 + 2 * 2) * 8, 64}},
+      {"layers.1.attn.proj.weight", {64, 64}},
+      {"layers.1.post_norm.weight", {64}},
+      {"layers.1.mlp.gate_up.weight", {2 * 192, 64}},  // 8 * 64 / 3, to a multiple of 64
+      {"layers.1.mlp.down.weight", {64, 192}},
+      {"norm.weight", {64}},
+      {"head.weight", {100, 64}},
+  };
+  for (const auto& row : expected) {
+    const Parameter* parameter = Find(graph, row.name);
+    ASSERT_NE(parameter, nullptr) << row.name;
+    EXPECT_EQ(parameter->shape, row.shape) << row.name;
+    EXPECT_EQ(parameter->decays, row.shape.size() == 2) << row.name;
+  }
+  EXPECT_EQ(graph.parameters.size(), 1 + 2 * 6 + 2);
+}
+
+TEST(FamilyTest, DropoutStandsBehindTheEmbeddingAndOnBothBranches) {
+  ModelSpec spec = Gpt2Small();
+  spec.dropout = 0.25;
+  int dropouts = 0;
+  const Graph graph = *BuildGraph(spec);
+  for (const Op& op : graph.ops) {
+    if (op.kind != OpKind::kDropout) continue;
+    ++dropouts;
+    EXPECT_EQ(op.probability, 0.25);
+  }
+  EXPECT_EQ(dropouts, 1 + 2 * 12);
+  EXPECT_EQ(graph.ops[1].kind, OpKind::kDropout);
+}
+
 TEST(FamilyTest, UntiedHeadHasItsOwnWeight) {
   ModelSpec spec = Gpt2Small();
   spec.tied = false;
@@ -93,7 +164,7 @@ TEST(FamilyTest, ErrorsNameTheKeyAndTheRemedy) {
     const char* expected;
     void (*damage)(ModelSpec&, int64_t);
   } cases[] = {
-      {"model.family: 'gpt3' is not known; use one of: gpt2",
+      {"model.family: 'gpt3' is not known; use one of: gpt2, llama",
        [](ModelSpec& s, int64_t) { s.family = "gpt3"; }},
       {"model.layers: 0 is out of range; it must be from 1 to 1024",
        [](ModelSpec& s, int64_t) { s.layers = 0; }},

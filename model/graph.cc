@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
-
 namespace longhaul::model {
 namespace {
 
@@ -25,6 +23,16 @@ std::vector<EdgeSpan> EdgeSpans(const Graph& graph) {
   return spans;
 }
 
+// The operators that use each tied parameter, ascending.
+std::vector<std::vector<int>> UsesOfTied(const Graph& graph) {
+  std::vector<std::vector<int>> uses(graph.parameters.size());
+  for (const ParameterUse& use : graph.Uses({0, static_cast<int>(graph.ops.size())})) {
+    uses[use.parameter].push_back(use.op);
+  }
+  std::erase_if(uses, [](const std::vector<int>& of_one) { return of_one.size() < 2; });
+  return uses;
+}
+
 }  // namespace
 
 int64_t Parameter::elements() const {
@@ -34,33 +42,36 @@ int64_t Parameter::elements() const {
 }
 
 std::vector<int> Graph::CutPoints() const {
-  const int positions = static_cast<int>(ops.size());
-  std::vector<int> change(positions + 1, 0);  // edges that begin or cease to cross at a position
-  for (const EdgeSpan& span : EdgeSpans(*this)) {
-    if (span.made == kNever || span.last_read <= span.made) continue;
-    ++change[span.made + 1];
-    --change[span.last_read + 1];
+  const int head = static_cast<int>(ops.size()) - 2;
+  std::vector<int> inside(ops.size() + 1, 0);  // changes of how many tied parameters forbid a cut
+  for (const std::vector<int>& uses : UsesOfTied(*this)) {
+    const bool ends = uses.front() == 0 && uses.back() == head;
+    ++inside[uses.front() + 1];
+    --inside[(ends ? uses[uses.size() - 2] : uses.back()) + 1];
   }
   std::vector<int> cuts;
-  int crossing = 0;
-  for (int position = 1; position < positions; ++position) {
-    crossing += change[position];
-    const bool between_blocks = ops[position - 1].layer != ops[position].layer;
-    if (between_blocks && crossing == 1) cuts.push_back(position);
+  int forbidding = 0;
+  for (int position = 1; position <= head; ++position) {
+    forbidding += inside[position];
+    if (forbidding == 0) cuts.push_back(position);
   }
   return cuts;
 }
 
-int Graph::CutEdge(int position) const {
-  int crossing = -1;
+std::vector<int> Graph::BlockPoints() const {
+  std::vector<int> points = CutPoints();
+  std::erase_if(points,
+                [this](int position) { return ops[position - 1].layer == ops[position].layer; });
+  return points;
+}
+
+std::vector<int> Graph::CutEdges(int position) const {
+  std::vector<int> crossing;
   const std::vector<EdgeSpan> spans = EdgeSpans(*this);
   for (int edge = 0; edge < static_cast<int>(spans.size()); ++edge) {
     if (spans[edge].made == kNever || spans[edge].made >= position) continue;
-    if (spans[edge].last_read < position) continue;
-    LH_CHECK(crossing == -1, "edges ", crossing, " and ", edge, " cross position ", position);
-    crossing = edge;
+    if (spans[edge].last_read >= position) crossing.push_back(edge);
   }
-  LH_CHECK(crossing != -1, "no edge crosses position ", position);
   return crossing;
 }
 

@@ -54,15 +54,15 @@ struct Edge {
 struct Op {
   OpKind kind = OpKind::kAdd;
   std::string name;
-  int layer = 0;                // block number; embedding counts to block 0, head to `layers`
-  std::vector<int> inputs;      // edges
-  int output = -1;              // edge; -1 for the loss
-  std::vector<int> parameters;  // indices into Graph::parameters, in the order OpKind states
-  int64_t heads = 0;            // kRotary, kCausalAttention: of queries
-  double epsilon = 0;           // kLayerNorm, kRmsNorm
-  int64_t kv_heads = 0;         // kRotary, kCausalAttention: of keys and of values
-  double probability = 0;       // kDropout
-  RotarySpec rotary = {};       // kRotary
+  int layer = 0;                     // block number; embedding counts to block 0, head to `layers`
+  std::vector<int> inputs = {};      // edges
+  int output = -1;                   // edge; -1 for the loss
+  std::vector<int> parameters = {};  // indices into Graph::parameters, in the order OpKind states
+  int64_t heads = 0;                 // kRotary, kCausalAttention: of queries
+  double epsilon = 0;                // kLayerNorm, kRmsNorm
+  int64_t kv_heads = 0;              // kRotary, kCausalAttention: of keys and of values
+  double probability = 0;            // kDropout
+  Rotary rotary = {};                // kRotary
 };
 
 // One use of a parameter by an operator. A tied parameter has several; each use has a gradient
@@ -96,10 +96,14 @@ struct Graph {
   absl::Status Validate() const;
 
   // The operator positions p, ascending, at which the model may be cut into ops [0, p) and [p,
-  // end): between two blocks, where exactly one edge crosses. Never includes 0 and the end.
+  // end): all but that between the head's linear operator and the loss, and those that would put
+  // uses of a tied parameter on stages other than the first and the last, or more than its last use
+  // on the last. Never includes 0 and the end.
   std::vector<int> CutPoints() const;
-  // The edge that crosses a cut at `position`, which must be a cut point.
-  int CutEdge(int position) const;
+  // Those cut points that lie between two blocks.
+  std::vector<int> BlockPoints() const;
+  // The edges that cross a cut at `position`, ascending: made before it and read at it or later.
+  std::vector<int> CutEdges(int position) const;
 
   // Uses within a range, in operator order.
   std::vector<ParameterUse> Uses(OpRange range) const;

@@ -133,36 +133,60 @@ TEST(GraphTest, ValidateChecksOperatorsOfABlock) {
   }
 }
 
-TEST(GraphTest, CutPointsLieBetweenBlocks) {
+TEST(GraphTest, BlockPointsLieBetweenBlocks) {
   const Graph graph = Gpt2(4, true);
-  const std::vector<int> cuts = graph.CutPoints();
+  const std::vector<int> cuts = graph.BlockPoints();
   ASSERT_EQ(cuts.size(), 4);  // the last in front of the head
   for (size_t i = 0; i < cuts.size(); ++i) {
     EXPECT_EQ(graph.ops[cuts[i] - 1].layer, static_cast<int>(i));
     EXPECT_EQ(graph.ops[cuts[i]].layer, static_cast<int>(i) + 1);
-    EXPECT_EQ(graph.edges[graph.CutEdge(cuts[i])].name, "h." + std::to_string(i) + ".mlp.residual");
+    const std::vector<int> edges = graph.CutEdges(cuts[i]);
+    ASSERT_EQ(edges.size(), 1);
+    EXPECT_EQ(graph.edges[edges[0]].name, "h." + std::to_string(i) + ".mlp.residual");
   }
   EXPECT_EQ(graph.ops.front().layer, 0);
   EXPECT_EQ(graph.ops.back().layer, 4);
 }
 
-TEST(GraphTest, NoCutWhereTwoEdgesCross) {
-  Graph graph = Gpt2(1, true);
-  graph.layers = 2;
-  // The second half of the block, from ln_2 on, becomes a block of its own: only the residual
-  // crosses. One operator later, the residual and ln_2's output cross.
-  for (int op = 6; op < static_cast<int>(graph.ops.size()); ++op) graph.ops[op].layer = 1;
-  ASSERT_TRUE(graph.Validate().ok());
-  EXPECT_THAT(graph.CutPoints(), ElementsAre(6));
-  graph.ops[6].layer = 0;
-  ASSERT_TRUE(graph.Validate().ok());
-  EXPECT_THAT(graph.CutPoints(), ElementsAre());
+TEST(GraphTest, EveryPlaceButThatInFrontOfTheLossIsACut) {
+  const Graph graph = Gpt2(1, true);
+  const std::vector<int> cuts = graph.CutPoints();
+  ASSERT_EQ(cuts.size(), graph.ops.size() - 2);
+  for (size_t i = 0; i < cuts.size(); ++i) EXPECT_EQ(cuts[i], static_cast<int>(i) + 1);
+}
+
+TEST(GraphTest, EverythingMadeBeforeAndReadAfterCrossesACut) {
+  const Graph graph = Gpt2(1, true);  // embedding, ln_1, qkv, attn, proj, residual, ...
+  const auto names = [&](int position) {
+    std::vector<std::string> crossing;
+    for (int edge : graph.CutEdges(position)) crossing.push_back(graph.edges[edge].name);
+    return crossing;
+  };
+  EXPECT_THAT(names(1), ElementsAre("embedding"));
+  EXPECT_THAT(names(3), ElementsAre("embedding", "h.0.attn.qkv"));
+  EXPECT_THAT(names(5), ElementsAre("embedding", "h.0.attn.proj"));
+  EXPECT_THAT(names(6), ElementsAre("h.0.attn.residual"));
+}
+
+// A weight used twice in the middle: its uses stay on one stage. The table's first and last use may
+// part, since the first and the last stage exchange their gradients.
+TEST(GraphTest, UsesOfATiedParameterInTheMiddleStayTogether) {
+  Graph graph = Small();
+  graph.parameters.pop_back();
+  graph.edges.insert(graph.edges.begin() + 2, {"z", 4});
+  graph.ops = {{OpKind::kEmbedding, "embedding", 0, {}, 0, {0, 1}, 0, 0},
+               {OpKind::kLinear, "w", 0, {0}, 1, {2}, 0, 0},
+               {OpKind::kLinear, "w again", 0, {1}, 2, {2}, 0, 0},
+               {OpKind::kLinear, "head", 1, {2}, 3, {0}, 0, 0},
+               {OpKind::kSoftmaxCrossEntropy, "loss", 1, {3}, -1, {}, 0, 0}};
+  ASSERT_TRUE(graph.Validate().ok()) << graph.Validate();
+  EXPECT_THAT(graph.CutPoints(), ElementsAre(1, 3));
 }
 
 TEST(GraphTest, UsesFollowTheOperators) {
   const Graph tied = Gpt2(2, true);
   EXPECT_THAT(tied.TiedParameters(), ElementsAre(0));
-  const int cut = tied.CutPoints()[0];
+  const int cut = tied.BlockPoints()[0];
   const OpRange first{0, cut}, second{cut, static_cast<int>(tied.ops.size())};
   const std::vector<ParameterUse> uses = tied.Uses(second);
   ASSERT_EQ(uses.size(), 12 + 2 + 1);

@@ -9,6 +9,7 @@ namespace longhaul::model {
 
 inline constexpr int64_t kLayersMax = 1024;
 inline constexpr int64_t kHiddenMax = 65536;
+inline constexpr int64_t kFeedForwardMax = int64_t{1} << 22;
 inline constexpr int64_t kContextMax = int64_t{1} << 20;
 inline constexpr int64_t kVocabMax = int64_t{1} << 24;
 

@@ -13,6 +13,8 @@ constexpr int64_t kStagesMax = 1024;
 constexpr double kRateMax = 1e3;
 constexpr double kNormMax = 1e9;
 constexpr double kEpsilonMin = 1e-30;
+constexpr double kThetaMax = 1e12;
+constexpr double kFactorMax = 1e6;
 
 void AddModel(model::ModelSpec& model, std::vector<Field>& fields) {
   const auto required = Presence::kRequired;
@@ -23,6 +25,22 @@ void AddModel(model::ModelSpec& model, std::vector<Field>& fields) {
   fields.push_back({"model.context", Whole{&model.context, 1, model::kContextMax}, required});
   fields.push_back({"model.vocab", Whole{&model.vocab, 1, model::kVocabMax}, required});
   fields.push_back({"model.tied", Flag{&model.tied}});
+  fields.push_back({"model.kv_heads", Whole{&model.kv_heads, 1, model::kHiddenMax, "auto"}});
+  fields.push_back({"model.ffn", Whole{&model.ffn, 1, model::kFeedForwardMax, "auto"}});
+  fields.push_back({"model.qkv_bias", Flag{&model.qkv_bias}});
+  fields.push_back({"model.norm_epsilon", Real{&model.norm_epsilon, 0, 1, true, true}});
+  fields.push_back({"model.rope_theta", Real{&model.rope_theta, 1, kThetaMax, true}});
+  model::RotaryScaling& scaling = model.rope_scaling;
+  fields.push_back({"model.rope_scaling.factor", Real{&scaling.factor, 1, kFactorMax}});
+  fields.push_back({"model.rope_scaling.low_frequency_factor",
+                    Real{&scaling.low_frequency_factor, 0, kFactorMax, true}});
+  fields.push_back({"model.rope_scaling.high_frequency_factor",
+                    Real{&scaling.high_frequency_factor, 0, kFactorMax, true}});
+  fields.push_back({"model.rope_scaling.original_context",
+                    Whole{&scaling.original_context, 1, model::kContextMax}});
+  // In a file the name of another file, in a stored run what that held.
+  fields.push_back({"model.graph", Text{&model.graph, {}, /*empty_allowed=*/true}});
+  fields.push_back({"model.dropout", Real{&model.dropout, 0, 1, false, true}});
 }
 
 void AddData(DataSpec& data, std::vector<Field>& fields) {
@@ -67,6 +85,7 @@ std::vector<Field> FileFields(RunSpec& spec) {
   AddTrain(spec.train, fields);
   fields.push_back({"pipeline.stages", Whole{&spec.stages, 1, kStagesMax, "auto"}});
   fields.push_back({"pipeline.schedule", Text{&spec.schedule, ScheduleNames()}});
+  fields.push_back({"pipeline.recompute", Enum(&spec.recompute, {"auto", "always", "never"})});
   fields.push_back({"exchange.codec", Text{&spec.codec, CodecNames()}});
   fields.push_back({"checkpoint.every", Whole{&spec.checkpoint_every, 0, kStepsMax}});
   return fields;

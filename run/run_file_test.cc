@@ -1,8 +1,10 @@
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/graph_json.h"
 #include "run/run_spec.h"
 #include "run/test_spec.h"
 
@@ -144,9 +146,64 @@ TEST(ParseRunFile, RelationsNameLineAndKey) {
               HasSubstr("first.yaml:9: 'train.schedule.min_learning_rate': must be at most"));
   EXPECT_THAT(ErrorOf(Changed("validation_fraction: 0.1", "validation_fraction: 0")),
               HasSubstr("first.yaml:11: 'train.evaluate_every'"));
-  EXPECT_THAT(ErrorOf(Changed("stages: auto", "stages: 7")),
-              HasSubstr("first.yaml:12: 'pipeline.stages': must be at most model.layers (6)"));
+  EXPECT_THAT(ErrorOf(Changed("stages: auto", "stages: 64")),
+              HasSubstr("first.yaml:12: 'pipeline.stages': must be at most 63, since"));
   EXPECT_THAT(ErrorOf(Changed("name: first", "name: ../first")), HasSubstr("first.yaml:1: 'name'"));
+}
+
+TEST(ParseRunFile, ReadsALlama) {
+  const auto spec = ParseRunFile(
+      Changed("family: gpt2,",
+              "family: llama, kv_heads: 2, ffn: 344, qkv_bias: true, norm_epsilon: 1e-6, "
+              "rope_theta: 500000, dropout: 0.1, rope_scaling: {factor: 8, original_context: 64},"),
+      "first.yaml");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->model.family, "llama");
+  EXPECT_EQ(spec->model.kv_heads, 2);
+  EXPECT_EQ(spec->model.ffn, 344);
+  EXPECT_TRUE(spec->model.qkv_bias);
+  EXPECT_EQ(spec->model.norm_epsilon, 1e-6);
+  EXPECT_EQ(spec->model.rope_theta, 500000);
+  EXPECT_EQ(spec->model.rope_scaling.factor, 8);
+  EXPECT_EQ(spec->model.rope_scaling.original_context, 64);
+  EXPECT_EQ(spec->model.dropout, 0.1);
+  const auto stored = FromJson(ToJson(*spec));
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(*stored, *spec);
+}
+
+TEST(ParseRunFile, KeysThatTheFamilyDoesNotHaveAreRefused) {
+  EXPECT_THAT(ErrorOf(Changed("heads: 4", "heads: 4, kv_heads: 2")),
+              HasSubstr("first.yaml:2: 'model.kv_heads': gpt2 has as many heads of keys as of "
+                        "queries; remove the key"));
+  EXPECT_THAT(ErrorOf(Changed("heads: 4", "heads: 4, rope_theta: 5000")),
+              HasSubstr("first.yaml:2: 'model.rope_theta': gpt2 learns its positions"));
+  EXPECT_THAT(ErrorOf(Changed("family: gpt2, layers: 6, hidden: 128, heads: 4",
+                              "family: llama, layers: 6, hidden: 12, heads: 4")),
+              HasSubstr("'model.heads': model.hidden 12 / 4 gives heads of 3 columns"));
+  EXPECT_THAT(ErrorOf(Changed("heads: 4", "heads: 4, dropout: 1")),
+              HasSubstr("first.yaml:2: 'model.dropout'"));
+}
+
+TEST(ParseRunFile, ReadsAGraphBesideTheRunsFile) {
+  const std::string folder = ::testing::TempDir();
+  model::ModelSpec llama = ExampleSpec().model;
+  llama.family = "llama";
+  llama.context = 16;
+  std::ofstream(folder + "/graph.json") << model::GraphToJson(*model::BuildGraph(llama));
+  const std::string model =
+      "{family: gpt2, layers: 6, hidden: 128, heads: 4, context: 128, vocab: 256}";
+  const auto spec =
+      ParseRunFile(Changed(model, "{graph: graph.json}"), absl::StrCat(folder, "/first.yaml"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->model.context, 16);
+  EXPECT_EQ(spec->model.vocab, 256);
+  const auto stored = FromJson(ToJson(*spec));
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(*stored, *spec);
+  EXPECT_THAT(ErrorOf(Changed(model, "{graph: graph.json, layers: 6}")),
+              HasSubstr("first.yaml:2: 'model.layers' contradicts 'model.graph'"));
+  EXPECT_THAT(ErrorOf(Changed(model, "{graph: }")), HasSubstr("first.yaml:2: 'model.graph'"));
 }
 
 TEST(ParseRunFile, BombsAndBrokenFilesAreRefused) {

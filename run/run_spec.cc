@@ -26,16 +26,27 @@ double CosineOfPi(double x) {
   return as_sine ? angle * sum : sum;
 }
 
+// "model.KEY: what" names the key; anything else is about the model as a whole.
+Problem ModelProblem(const absl::Status& status) {
+  const std::string message(status.message());
+  const size_t colon = message.find(": ");
+  if (message.rfind("model.", 0) != 0 || colon == std::string::npos) return {"model", message};
+  return {message.substr(0, colon), message.substr(colon + 2)};
+}
+
 std::optional<Problem> FindModelProblem(const RunSpec& spec) {
   const model::ModelSpec& model = spec.model;
   if (model.hidden % model.heads != 0) {
     return Problem{"model.heads", absl::StrCat("must divide model.hidden (", model.hidden,
                                                "), got ", model.heads)};
   }
-  if (spec.stages > model.layers) {
+  const absl::StatusOr<model::Graph> graph = model::BuildGraph(model);
+  if (!graph.ok()) return ModelProblem(graph.status());
+  const int64_t stages_max = static_cast<int64_t>(graph->CutPoints().size()) + 1;
+  if (spec.stages > stages_max) {
     return Problem{"pipeline.stages",
-                   absl::StrCat("must be at most model.layers (", model.layers,
-                                "), since a stage holds whole layers; got ", spec.stages)};
+                   absl::StrCat("must be at most ", stages_max,
+                                ", since the model cannot be cut into more; got ", spec.stages)};
   }
   if (spec.train.micro_batch > model::kRowsMax / model.context) {
     return Problem{"train.micro_batch",

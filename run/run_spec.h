@@ -57,6 +57,10 @@ struct TrainSpec {
   bool operator==(const TrainSpec&) const = default;
 };
 
+// Whether stages make activations inside blocks again in backward: those that do not fit otherwise,
+// all, none.
+enum class Recompute { kAuto, kAlways, kNever };
+
 struct RunSpec {
   std::string name;
   model::ModelSpec model;
@@ -64,8 +68,9 @@ struct RunSpec {
   TrainSpec train;
   int64_t stages = 0;             // 0: auto
   std::string schedule = "1f1b";  // gpipe | 1f1b
-  std::string codec = "none";     // auto is the planner's choice
-  int64_t checkpoint_every = 0;   // 0: only when the run stops or ends
+  Recompute recompute = Recompute::kAuto;
+  std::string codec = "none";    // auto is the planner's choice
+  int64_t checkpoint_every = 0;  // 0: only when the run stops or ends
   bool operator==(const RunSpec&) const = default;
 };
 

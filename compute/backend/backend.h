@@ -41,6 +41,8 @@ class Backend {
   // Ordered with the operators; the host memory must stay valid until Synchronize returns.
   virtual absl::Status CopyToDevice(void* device, const void* host, size_t bytes) = 0;
   virtual absl::Status CopyToHost(void* host, const void* device, size_t bytes) = 0;
+  // From device memory to device memory that does not overlap it; ordered with the operators.
+  virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;
   // Sets device memory to zero; ordered with the operators.
   virtual absl::Status Zero(void* device, size_t bytes) = 0;
   // Returns when everything called before has finished, with its error if it failed.

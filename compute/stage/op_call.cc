@@ -5,11 +5,16 @@
 #include "base/status_macros.h"
 #include "compute/ops/add.h"
 #include "compute/ops/causal_attention.h"
+#include "compute/ops/dropout.h"
 #include "compute/ops/embedding.h"
 #include "compute/ops/gelu.h"
 #include "compute/ops/layer_norm.h"
 #include "compute/ops/linear.h"
+#include "compute/ops/rms_norm.h"
+#include "compute/ops/rotary.h"
 #include "compute/ops/softmax_cross_entropy.h"
+#include "compute/ops/swiglu.h"
+#include "model/op_kinds.h"
 
 namespace longhaul::compute {
 namespace {
@@ -54,6 +59,22 @@ struct LayerNormCalls {
 };
 
 template <typename T>
+struct RmsNormCalls {
+  static RmsNormShape Shape(const OpCall<T>& call) {
+    return {call.rows(), Columns(call, call.inputs[0]), call.op->epsilon};
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return RmsNormForward<T>(backend, Shape(call), call.inputs[0], call.parameters[0], call.output,
+                             call.statistics);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return RmsNormBackward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
+                              call.statistics, call.output_gradient, call.input_gradients[0],
+                              call.parameter_gradients[0]);
+  }
+};
+
+template <typename T>
 struct LinearCalls {
   static LinearShape Shape(const OpCall<T>& call) {
     return {call.rows(), Columns(call, call.inputs[0]), Columns(call, call.output)};
@@ -80,6 +101,36 @@ struct GeluCalls {
 };
 
 template <typename T>
+struct SwiGluCalls {
+  static SwiGluShape Shape(const OpCall<T>& call) {
+    return {call.rows(), Columns(call, call.inputs[0]) / 2};
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return SwiGluForward<T>(backend, Shape(call), call.inputs[0], call.output);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return SwiGluBackward<T>(backend, Shape(call), call.inputs[0], call.output_gradient,
+                             call.input_gradients[0]);
+  }
+};
+
+template <typename T>
+struct RotaryCalls {
+  static RotaryShape Shape(const OpCall<T>& call) {
+    const int64_t row_width = Columns(call, call.output);
+    const int64_t heads = call.op->heads + call.op->kv_heads;
+    return {call.rows(), call.context, heads, row_width / (heads + call.op->kv_heads), row_width};
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return RotaryForward<T>(backend, Shape(call), call.constants, call.inputs[0], call.output);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return RotaryBackward<T>(backend, Shape(call), call.constants, call.output_gradient,
+                             call.input_gradients[0]);
+  }
+};
+
+template <typename T>
 struct CausalAttentionCalls {
   static CausalAttentionShape Shape(const OpCall<T>& call) {
     return {call.batch, call.context, call.op->heads, call.op->kv_heads,
@@ -93,6 +144,24 @@ struct CausalAttentionCalls {
     return CausalAttentionBackward<T>(backend, Shape(call), call.inputs[0], call.output,
                                       call.statistics, call.output_gradient,
                                       call.input_gradients[0], call.workspace);
+  }
+};
+
+template <typename T>
+struct DropoutCalls {
+  static absl::Status Run(Backend& backend, const OpCall<T>& call, absl::Span<const T> from,
+                          absl::Span<T> to) {
+    const DropoutShape shape{call.rows(), call.context, Columns(call, to),
+                             call.draws.training ? call.op->probability : 0};
+    const DropoutKey key{call.draws.seed, call.draws.step, call.draws.first_sequence,
+                         call.position};
+    return Dropout<T>(backend, shape, key, from, to);
+  }
+  static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
+    return Run(backend, call, call.inputs[0], call.output);
+  }
+  static absl::Status Backward(Backend& backend, const OpCall<T>& call) {
+    return Run(backend, call, call.output_gradient, call.input_gradients[0]);
   }
 };
 
@@ -137,9 +206,13 @@ const OpTableRow<T>& RowOf(OpKind kind) {
   static constexpr OpTableRow<T> kTable[] = {
       Row<T, EmbeddingCalls<T>>(OpKind::kEmbedding),
       Row<T, LayerNormCalls<T>>(OpKind::kLayerNorm),
+      Row<T, RmsNormCalls<T>>(OpKind::kRmsNorm),
       Row<T, LinearCalls<T>>(OpKind::kLinear),
       Row<T, GeluCalls<T>>(OpKind::kGelu),
+      Row<T, SwiGluCalls<T>>(OpKind::kSwiGlu),
+      Row<T, RotaryCalls<T>>(OpKind::kRotary),
       Row<T, CausalAttentionCalls<T>>(OpKind::kCausalAttention),
+      Row<T, DropoutCalls<T>>(OpKind::kDropout),
       Row<T, AddCalls<T>>(OpKind::kAdd),
       Row<T, LossCalls<T>>(OpKind::kSoftmaxCrossEntropy),
   };
@@ -163,6 +236,15 @@ absl::Status BackwardOp(Backend& backend, const OpCall<T>& call) {
   return Annotate(status, absl::StrCat("backward of ", call.op->name));
 }
 
+template <typename T>
+absl::Status FillConstants(Backend& backend, const model::Graph& graph, const model::Op& op,
+                           absl::Span<T> constants) {
+  LH_CHECK(op.kind == OpKind::kRotary, op.name, " has no constants");
+  const RotarySpec spec{graph.context, model::HeadWidth(graph, op), op.rotary.theta,
+                        op.rotary.scaling};
+  return Annotate(RotaryTable<T>(backend, spec, constants), op.name);
+}
+
 int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micro_batch) {
   if (op.kind != OpKind::kCausalAttention) return 0;
   return CausalAttentionWorkspace(
@@ -173,5 +255,9 @@ template absl::Status ForwardOp(Backend&, const OpCall<float>&);
 template absl::Status ForwardOp(Backend&, const OpCall<double>&);
 template absl::Status BackwardOp(Backend&, const OpCall<float>&);
 template absl::Status BackwardOp(Backend&, const OpCall<double>&);
+template absl::Status FillConstants(Backend&, const model::Graph&, const model::Op&,
+                                    absl::Span<float>);
+template absl::Status FillConstants(Backend&, const model::Graph&, const model::Op&,
+                                    absl::Span<double>);
 
 }  // namespace longhaul::compute

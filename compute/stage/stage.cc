@@ -14,23 +14,29 @@ namespace longhaul::compute {
 namespace {
 
 using model::Graph;
-using model::Op;
 using model::OpRange;
 
 template <typename T>
 class GraphStage : public Stage<T> {
  public:
-  GraphStage(const Graph& graph, const StageOptions& options, Backend& backend,
+  GraphStage(const Graph& graph, const StageOptions& options, Backend& backend, uint64_t seed,
              StageArrays<T> arrays)
-      : graph_(graph), range_(options.range), backend_(backend), arrays_(std::move(arrays)) {
-    if (!is_first()) input_edge_ = graph.CutEdge(range_.begin);
-    output_edge_ = is_last() ? graph.ops.back().inputs[0] : graph.CutEdge(range_.end);
-  }
+      : graph_(graph),
+        range_(options.range),
+        backend_(backend),
+        seed_(seed),
+        arrays_(std::move(arrays)),
+        draws_(options.slots) {}
 
-  absl::Status Initialize(uint64_t seed) {
+  absl::Status Initialize() {
     for (const StageParameter<T>& parameter : arrays_.parameters()) {
       LH_RETURN_IF_ERROR(InitializeParameter(backend_, graph_.parameters[parameter.index],
-                                             parameter.index, seed, parameter.weights));
+                                             parameter.index, seed_, parameter.weights));
+    }
+    for (int position = range_.begin; position < range_.end; ++position) {
+      const absl::Span<T> constants = arrays_.Constants(position);
+      if (constants.empty()) continue;
+      LH_RETURN_IF_ERROR(FillConstants(backend_, graph_, graph_.ops[position], constants));
     }
     return absl::OkStatus();
   }
@@ -43,27 +49,26 @@ class GraphStage : public Stage<T> {
 
   absl::Span<T> input(int slot) override {
     LH_CHECK(!is_first(), "the first stage has tokens, no input");
-    return arrays_.Value(input_edge_, slot);
+    return arrays_.Input(slot);
   }
   absl::Span<const T> output(int slot) const override {
     LH_CHECK(!is_last(), "the last stage has logits, no output");
-    return arrays_.Value(output_edge_, slot);
+    return arrays_.Output(slot);
   }
   absl::Span<T> output_gradient() override {
     LH_CHECK(!is_last(), "the last stage makes its own gradient");
-    return arrays_.Gradient(output_edge_, 0);
+    return arrays_.OutputGradient();
   }
   absl::Span<const T> input_gradient() const override {
     LH_CHECK(!is_first(), "tokens have no gradient");
-    return arrays_.Gradient(input_edge_, 0);
+    return arrays_.InputGradient();
   }
   absl::Span<const T> logits() const override {
     LH_CHECK(is_last(), "only the last stage has logits");
-    return arrays_.Value(output_edge_, logits_slot_);
+    return arrays_.Value(graph_.ops.back().inputs[0], logits_slot_, Phase::kForward);
   }
 
-  absl::Status Forward(int slot, absl::Span<const int32_t> tokens,
-                       absl::Span<const int32_t> targets, double* loss_sum) override;
+  absl::Status Forward(const ForwardPass& pass) override;
   absl::Status Backward(int slot) override;
   absl::Status ZeroGradients() override {
     auto& array = arrays_.gradient_array();
@@ -83,16 +88,19 @@ class GraphStage : public Stage<T> {
   absl::Span<T> SummedGradient(int i) {
     return arrays_.gradients()[arrays_.uses(i).front()].values;
   }
+  absl::Status Copy(absl::Span<const T> from, absl::Span<T> to) {
+    return backend_.Copy(to.data(), from.data(), from.size() * sizeof(T));
+  }
   absl::Status CopyIntegers(absl::Span<const int32_t> from, absl::Span<int32_t> to);
   absl::Status CollectContributions(int position);
 
   const Graph& graph_;
   const OpRange range_;
   Backend& backend_;
+  const uint64_t seed_;
   StageArrays<T> arrays_;
-  int input_edge_ = -1;
-  int output_edge_ = -1;  // the logits on the last stage
-  int logits_slot_ = 0;   // of the latest Forward
+  std::vector<Draws> draws_;  // by slot, of its latest Forward
+  int logits_slot_ = 0;       // of the latest Forward
 };
 
 template <typename T>
@@ -103,14 +111,21 @@ absl::Status GraphStage<T>::CopyIntegers(absl::Span<const int32_t> from, absl::S
 }
 
 template <typename T>
-absl::Status GraphStage<T>::Forward(int slot, absl::Span<const int32_t> tokens,
-                                    absl::Span<const int32_t> targets, double* loss_sum) {
-  if (is_first()) LH_RETURN_IF_ERROR(CopyIntegers(tokens, arrays_.Tokens(slot)));
-  if (is_last()) LH_RETURN_IF_ERROR(CopyIntegers(targets, arrays_.Targets(slot)));
+absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
+  const int slot = pass.slot;
+  if (is_first()) LH_RETURN_IF_ERROR(CopyIntegers(pass.tokens, arrays_.Tokens(slot)));
+  if (is_last()) LH_RETURN_IF_ERROR(CopyIntegers(pass.targets, arrays_.Targets(slot)));
+  LH_CHECK(slot >= 0 && slot < static_cast<int>(draws_.size()), "slot ", slot);
+  draws_[slot] = {seed_, pass.step, pass.first_sequence, pass.training};
   for (int position = range_.begin; position < range_.end; ++position) {
-    OpCall<T> call = arrays_.ForwardCall(position, slot);
-    call.loss_sum = loss_sum;
+    OpCall<T> call = arrays_.ForwardCall(position, slot, Phase::kForward);
+    call.loss_sum = pass.loss_sum;
+    call.draws = draws_[slot];
     LH_RETURN_IF_ERROR(ForwardOp(backend_, call));
+  }
+  for (const model::EdgeCopy& copy : arrays_.plan().forward_copies) {
+    LH_RETURN_IF_ERROR(
+        Copy(arrays_.InSlot(copy.from, copy.edge, slot), arrays_.InSlot(copy.to, copy.edge, slot)));
   }
   logits_slot_ = slot;
   return absl::OkStatus();
@@ -118,9 +133,20 @@ absl::Status GraphStage<T>::Forward(int slot, absl::Span<const int32_t> tokens,
 
 template <typename T>
 absl::Status GraphStage<T>::Backward(int slot) {
-  for (int position = range_.end - 1; position >= range_.begin; --position) {
-    LH_RETURN_IF_ERROR(BackwardOp(backend_, arrays_.BackwardCall(position, slot)));
-    LH_RETURN_IF_ERROR(CollectContributions(position));
+  for (const model::BackwardAction& action : arrays_.plan().backward) {
+    OpCall<T> call = action.again ? arrays_.ForwardCall(action.op, slot, Phase::kAgain)
+                                  : arrays_.BackwardCall(action.op, slot);
+    call.draws = draws_[slot];
+    if (action.again) {
+      LH_RETURN_IF_ERROR(ForwardOp(backend_, call));
+      continue;
+    }
+    LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
+    LH_RETURN_IF_ERROR(CollectContributions(action.op));
+  }
+  for (const model::EdgeCopy& copy : arrays_.plan().backward_copies) {
+    LH_RETURN_IF_ERROR(
+        Copy(arrays_.Scratch(copy.from, copy.edge), arrays_.Scratch(copy.to, copy.edge)));
   }
   return absl::OkStatus();
 }
@@ -171,8 +197,8 @@ absl::StatusOr<std::unique_ptr<Stage<T>>> Stage<T>::Create(const Graph& graph,
                                                            const StageOptions& options,
                                                            Backend& backend, uint64_t seed) {
   LH_ASSIGN_OR_RETURN(StageArrays<T> arrays, StageArrays<T>::Allocate(graph, options, backend));
-  auto stage = std::make_unique<GraphStage<T>>(graph, options, backend, std::move(arrays));
-  LH_RETURN_IF_ERROR(stage->Initialize(seed));
+  auto stage = std::make_unique<GraphStage<T>>(graph, options, backend, seed, std::move(arrays));
+  LH_RETURN_IF_ERROR(stage->Initialize());
   return stage;
 }
 

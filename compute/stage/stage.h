@@ -18,7 +18,20 @@ namespace longhaul::compute {
 struct StageOptions {
   model::OpRange range;
   int64_t micro_batch = 0;
-  int slots = 1;  // micro-batches in flight
+  int slots = 1;           // micro-batches in flight
+  bool recompute = false;  // keep block boundaries only; Backward makes the rest again
+};
+
+// One micro-batch's forward.
+struct ForwardPass {
+  int slot = 0;
+  // First and last stage: micro_batch * context entries, copied into the slot; else empty.
+  absl::Span<const int32_t> tokens, targets;
+  double* loss_sum = nullptr;  // last stage: gets the sum over tokens unless null
+  // Which draws dropout takes; Backward takes the same. Without training nothing is dropped.
+  int64_t step = 0;
+  int64_t first_sequence = 0;  // of the micro-batch, in the global batch
+  bool training = false;
 };
 
 // A parameter held by this stage. Spans point into the stage.
@@ -42,7 +55,7 @@ template <typename T>
 class Stage {
  public:
   // `graph` and `backend` must outlive the stage. Parameters start at their initial values for
-  // `seed`: element e of parameter p depends on (seed, p, e) only.
+  // `seed`: element e of parameter p depends on (seed, p, e) only. Dropout draws by it too.
   static absl::StatusOr<std::unique_ptr<Stage>> Create(const model::Graph& graph,
                                                        const StageOptions& options,
                                                        Backend& backend, uint64_t seed);
@@ -54,8 +67,8 @@ class Stage {
   virtual absl::Span<StageParameter<T>> parameters() = 0;  // ascending by index
   virtual absl::Span<StageGradient<T>> gradients() = 0;    // in operator order
 
-  // Activations of slot `slot`, [rows, width of the cut edge]. input: not on the first stage;
-  // output: not on the last.
+  // Activations of slot `slot` over the stage's cuts (model::BoundaryElements). input: not on the
+  // first stage; output: not on the last.
   virtual absl::Span<T> input(int slot) = 0;
   virtual absl::Span<const T> output(int slot) const = 0;
   // Shared by all slots: gradient of the output, to be filled before Backward (a Forward in between
@@ -66,11 +79,7 @@ class Stage {
   // Backward.
   virtual absl::Span<const T> logits() const = 0;
 
-  // tokens (first stage) and targets (last stage) have micro_batch * context entries, else empty;
-  // they are copied into the slot. On the last stage *loss_sum gets the sum over tokens, unless
-  // loss_sum is null.
-  virtual absl::Status Forward(int slot, absl::Span<const int32_t> tokens,
-                               absl::Span<const int32_t> targets, double* loss_sum) = 0;
+  virtual absl::Status Forward(const ForwardPass& pass) = 0;
   // Adds to the accumulators. Once for each Forward: the slot's activations are used up.
   virtual absl::Status Backward(int slot) = 0;
   virtual absl::Status ZeroGradients() = 0;

@@ -30,7 +30,7 @@ absl::Status CheckOptions(const Graph& graph, const StageOptions& options) {
       (range.end != end && !is_cut(range.end))) {
     return absl::InvalidArgumentError(
         absl::StrCat("operators ", range.begin, " to ", range.end,
-                     " are no stage of this model: a stage begins and ends between blocks"));
+                     " are no stage of this model: it may not be cut there"));
   }
   if (options.slots < 1) {
     return absl::InvalidArgumentError(
@@ -42,7 +42,8 @@ absl::Status CheckOptions(const Graph& graph, const StageOptions& options) {
         "a micro-batch of ", options.micro_batch, " sequences is out of range; with context ",
         graph.context, " it must be from 1 to ", micro_batch_max));
   }
-  const int64_t bytes = model::MemoryOf(graph, range, options.micro_batch, options.slots).total();
+  const int64_t bytes =
+      model::MemoryOf(graph, range, options.micro_batch, options.slots, options.recompute).total();
   if (bytes < model::kBytesMax) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("operators ", range.begin, " to ", range.end, " with ", options.slots,
@@ -68,7 +69,14 @@ absl::StatusOr<StageArrays<T>> StageArrays<T>::Allocate(const Graph& graph,
   LH_RETURN_IF_ERROR(CheckOptions(graph, options));
   CheckWorkspaces(graph, options);
   StageArrays arrays(graph, options);
-  arrays.plan_ = model::PlanBuffers(graph, options.range, options.micro_batch);
+  const auto elements_at = [&](int position) {
+    return model::BoundaryElements(graph, position, options.micro_batch);
+  };
+  if (!model::HasEmbedding(options.range))
+    arrays.input_elements_ = elements_at(options.range.begin);
+  if (!model::HasLoss(graph, options.range))
+    arrays.output_elements_ = elements_at(options.range.end);
+  arrays.plan_ = model::PlanBuffers(graph, options.range, options.micro_batch, options.recompute);
   LH_RETURN_IF_ERROR(Annotate(
       arrays.AllocateArrays(backend),
       absl::StrCat("memory for operators ", options.range.begin, " to ", options.range.end)));
@@ -93,6 +101,7 @@ absl::Status StageArrays<T>::AllocateArrays(Backend& backend) {
   LH_ASSIGN_OR_RETURN(slots_,
                       DeviceArray<T>::Allocate(backend, options_.slots * plan_.slot_elements));
   LH_ASSIGN_OR_RETURN(scratch_, DeviceArray<T>::Allocate(backend, plan_.scratch_elements));
+  LH_ASSIGN_OR_RETURN(constants_, DeviceArray<T>::Allocate(backend, plan_.constant_elements));
   LH_ASSIGN_OR_RETURN(
       integers_, DeviceArray<int32_t>::Allocate(backend, options_.slots * plan_.slot_integers));
   return absl::OkStatus();
@@ -124,16 +133,58 @@ void StageArrays<T>::PlaceParameters() {
 }
 
 template <typename T>
-absl::Span<T> StageArrays<T>::Value(int edge, int slot) const {
-  if (plan_.slot_edge[edge] == kAbsent) return Scratch(plan_.scratch_edge[edge], edge);
+absl::Span<T> StageArrays<T>::PartOfSlot(int64_t offset, int64_t elements, int slot) const {
   LH_CHECK(slot >= 0 && slot < options_.slots, "slot ", slot, " of ", options_.slots);
-  return slots_.Part(slot * plan_.slot_elements + plan_.slot_edge[edge], Elements(edge));
+  return slots_.Part(slot * plan_.slot_elements + offset, elements);
+}
+
+template <typename T>
+absl::Span<T> StageArrays<T>::Input(int slot) const {
+  return PartOfSlot(plan_.input, input_elements_, slot);
+}
+
+template <typename T>
+absl::Span<T> StageArrays<T>::Output(int slot) const {
+  return PartOfSlot(plan_.output, output_elements_, slot);
+}
+
+template <typename T>
+absl::Span<T> StageArrays<T>::InputGradient() const {
+  return scratch_.Part(plan_.input_gradient, input_elements_);
+}
+
+template <typename T>
+absl::Span<T> StageArrays<T>::OutputGradient() const {
+  return scratch_.Part(plan_.output_gradient, output_elements_);
+}
+
+template <typename T>
+absl::Span<T> StageArrays<T>::InSlot(int64_t offset, int edge, int slot) const {
+  return PartOfSlot(offset, Elements(edge), slot);
+}
+
+template <typename T>
+absl::Span<T> StageArrays<T>::Constants(int position) const {
+  const int64_t offset = plan_.constants[position];
+  if (offset == kAbsent) return {};
+  return constants_.Part(offset, model::ConstantElements(*graph_, graph_->ops[position]));
+}
+
+// In backward a value that was not made again has its place of forward: nobody reads it, but its
+// size says the operator's shape.
+template <typename T>
+absl::Span<T> StageArrays<T>::Value(int edge, int slot, Phase phase) const {
+  if (plan_.slot_edge[edge] != kAbsent) return InSlot(plan_.slot_edge[edge], edge, slot);
+  if (phase != Phase::kForward && plan_.again_edge[edge] != kAbsent) {
+    return Scratch(plan_.again_edge[edge], edge);
+  }
+  return Scratch(plan_.scratch_edge[edge], edge);
 }
 
 template <typename T>
 absl::Span<T> StageArrays<T>::Gradient(int edge, int slot) const {
   const int64_t offset = plan_.gradient_edge[edge];
-  return offset == kAbsent ? Value(edge, slot) : Scratch(offset, edge);
+  return offset == kAbsent ? Value(edge, slot, Phase::kBackward) : Scratch(offset, edge);
 }
 
 template <typename T>
@@ -156,12 +207,15 @@ absl::Span<int32_t> StageArrays<T>::Targets(int slot) const {
 }
 
 template <typename T>
-absl::Span<T> StageArrays<T>::Statistics(int position, int slot) const {
-  const int64_t offset = plan_.slot_statistics[position];
-  if (offset == kAbsent) return {};
-  return slots_.Part(
-      slot * plan_.slot_elements + offset,
-      model::StatisticsElements(*graph_, graph_->ops[position], options_.micro_batch));
+absl::Span<T> StageArrays<T>::Statistics(int position, int slot, Phase phase) const {
+  const int64_t elements =
+      model::StatisticsElements(*graph_, graph_->ops[position], options_.micro_batch);
+  if (elements == 0) return {};
+  const int64_t kept = plan_.slot_statistics[position];
+  if (kept != kAbsent) return PartOfSlot(kept, elements, slot);
+  const auto& offsets =
+      phase == Phase::kForward ? plan_.scratch_statistics : plan_.again_statistics;
+  return scratch_.Part(offsets[position], elements);
 }
 
 template <typename T>
@@ -172,17 +226,18 @@ absl::Span<T> StageArrays<T>::Workspace(int64_t offset, int position) const {
 }
 
 template <typename T>
-OpCall<T> StageArrays<T>::ForwardCall(int position, int slot) const {
+OpCall<T> StageArrays<T>::CommonCall(int position, int slot, Phase phase) const {
   const Op& op = graph_->ops[position];
   OpCall<T> call;
   call.op = &op;
+  call.position = position;
   call.batch = options_.micro_batch;
   call.context = graph_->context;
   call.vocab = graph_->vocab;
-  for (size_t i = 0; i < op.inputs.size(); ++i) call.inputs[i] = Value(op.inputs[i], slot);
-  if (op.output >= 0) call.output = Value(op.output, slot);
-  call.statistics = Statistics(position, slot);
-  call.workspace = Workspace(plan_.forward_workspace[position], position);
+  for (size_t i = 0; i < op.inputs.size(); ++i) call.inputs[i] = Value(op.inputs[i], slot, phase);
+  if (op.output >= 0) call.output = Value(op.output, slot, phase);
+  call.statistics = Statistics(position, slot, phase);
+  call.constants = Constants(position);
   for (size_t i = 0; i < op.parameters.size(); ++i) {
     call.parameters[i] = parameters_[parameter_position_[op.parameters[i]]].weights;
   }
@@ -192,9 +247,18 @@ OpCall<T> StageArrays<T>::ForwardCall(int position, int slot) const {
 }
 
 template <typename T>
+OpCall<T> StageArrays<T>::ForwardCall(int position, int slot, Phase phase) const {
+  OpCall<T> call = CommonCall(position, slot, phase);
+  const auto& workspaces =
+      phase == Phase::kForward ? plan_.forward_workspace : plan_.again_workspace;
+  call.workspace = Workspace(workspaces[position], position);
+  return call;
+}
+
+template <typename T>
 OpCall<T> StageArrays<T>::BackwardCall(int position, int slot) const {
   const Op& op = graph_->ops[position];
-  OpCall<T> call = ForwardCall(position, slot);
+  OpCall<T> call = CommonCall(position, slot, Phase::kBackward);
   call.workspace = Workspace(plan_.backward_workspace[position], position);
   if (op.output >= 0) call.output_gradient = Gradient(op.output, slot);
   const auto& contributions = plan_.contributions[position];
@@ -213,7 +277,8 @@ OpCall<T> StageArrays<T>::BackwardCall(int position, int slot) const {
 template <typename T>
 int64_t StageArrays<T>::bytes() const {
   return weights_.bytes() + first_moments_.bytes() + second_moments_.bytes() +
-         gradient_array_.bytes() + slots_.bytes() + scratch_.bytes() + integers_.bytes();
+         gradient_array_.bytes() + slots_.bytes() + scratch_.bytes() + constants_.bytes() +
+         integers_.bytes();
 }
 
 template class StageArrays<float>;

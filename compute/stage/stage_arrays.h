@@ -16,6 +16,10 @@
 
 namespace longhaul::compute {
 
+// When a value is looked for: in Forward, in the forward that Backward runs again, in the backward
+// of an operator.
+enum class Phase { kForward, kAgain, kBackward };
+
 // Owns every allocation of a stage, made once. Spans stay valid while it lives.
 template <typename T>
 class StageArrays {
@@ -31,18 +35,28 @@ class StageArrays {
   const std::vector<int>& uses(int i) const { return uses_[i]; }
   DeviceArray<T>& gradient_array() { return gradient_array_; }
 
-  // Value of an edge for a slot, wherever the plan put it.
-  absl::Span<T> Value(int edge, int slot) const;
+  // The stage's input and output for a slot, and their gradients.
+  absl::Span<T> Input(int slot) const;
+  absl::Span<T> Output(int slot) const;
+  absl::Span<T> InputGradient() const;
+  absl::Span<T> OutputGradient() const;
+
+  // Value of an edge for a slot, wherever the plan put it for the phase.
+  absl::Span<T> Value(int edge, int slot, Phase phase) const;
   // Gradient of an edge; the logits' shares the memory of their value.
   absl::Span<T> Gradient(int edge, int slot) const;
-  // Part of scratch with the size of an edge.
+  // Part of scratch, of a slot, with the size of an edge.
   absl::Span<T> Scratch(int64_t offset, int edge) const;
+  absl::Span<T> InSlot(int64_t offset, int edge, int slot) const;
+  // Of the operator at `position`; empty where it has none.
+  absl::Span<T> Constants(int position) const;
   // Token ids; only on a stage with the embedding. Targets; only with the loss.
   absl::Span<int32_t> Tokens(int slot) const;
   absl::Span<int32_t> Targets(int slot) const;
 
-  // The calls of the operator at `position`; loss_sum is the caller's.
-  OpCall<T> ForwardCall(int position, int slot) const;
+  // The calls of the operator at `position`; loss_sum and draws are the caller's. `phase`: kForward
+  // or kAgain.
+  OpCall<T> ForwardCall(int position, int slot, Phase phase) const;
   OpCall<T> BackwardCall(int position, int slot) const;
 
   const model::BufferPlan& plan() const { return plan_; }
@@ -55,18 +69,23 @@ class StageArrays {
   void PlaceParameters();
   int64_t rows() const { return options_.micro_batch * graph_->context; }
   int64_t Elements(int edge) const { return rows() * graph_->edges[edge].width; }
-  absl::Span<T> Statistics(int position, int slot) const;
+  // What the operator has in every phase.
+  OpCall<T> CommonCall(int position, int slot, Phase phase) const;
+  absl::Span<T> PartOfSlot(int64_t offset, int64_t elements, int slot) const;
+  absl::Span<T> Statistics(int position, int slot, Phase phase) const;
   absl::Span<T> Workspace(int64_t offset, int position) const;
 
   const model::Graph* graph_;
   StageOptions options_;
   model::BufferPlan plan_;
+  int64_t input_elements_ = 0, output_elements_ = 0;
   std::vector<StageParameter<T>> parameters_;
   std::vector<StageGradient<T>> gradients_;
   std::vector<std::vector<int>> uses_;   // by position in parameters_
   std::vector<int> parameter_position_;  // by parameter of the graph: position in parameters_
   std::vector<int> first_gradient_;      // by operator of the graph: position in gradients_
-  DeviceArray<T> weights_, first_moments_, second_moments_, gradient_array_, slots_, scratch_;
+  DeviceArray<T> weights_, first_moments_, second_moments_, gradient_array_, slots_, scratch_,
+      constants_;
   DeviceArray<int32_t> integers_;
 };
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <string>
+#include <tuple>
 
-#include "base/rng.h"
 #include "compute/stage/testing/in_process_pipeline.h"
+#include "compute/stage/testing/test_graphs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/cost.h"
@@ -18,38 +18,6 @@ namespace longhaul::compute {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr uint64_t kSeed = 7;
-// Three sequences make more than one tile of 192 rows, and attention takes more than one block.
-constexpr int64_t kLongContext = 70;
-
-model::Graph Gpt2(int64_t layers, int64_t hidden, int64_t heads, bool tied, int64_t context = 5) {
-  model::ModelSpec spec;
-  spec.layers = layers;
-  spec.hidden = hidden;
-  spec.heads = heads;
-  spec.context = context;
-  spec.vocab = 11;
-  spec.tied = tied;
-  auto graph = model::BuildGraph(spec);
-  LH_CHECK(graph.ok(), graph.status().ToString());
-  return *std::move(graph);
-}
-
-model::OpRange Whole(const model::Graph& graph) { return {0, static_cast<int>(graph.ops.size())}; }
-
-std::vector<TestBatch> Batches(const model::Graph& graph, int count, int64_t micro_batch) {
-  std::vector<TestBatch> batches(count);
-  uint64_t index = 0;
-  for (TestBatch& batch : batches) {
-    for (int64_t row = 0; row < micro_batch * graph.context; ++row) {
-      const auto bits = RandomBits(kSeed, RandomStream::kBatch, 0, 0, index++);
-      batch.tokens.push_back(static_cast<int32_t>(bits[0] % graph.vocab));
-      batch.targets.push_back(static_cast<int32_t>(bits[1] % graph.vocab));
-    }
-  }
-  return batches;
-}
 
 double Norm(const std::vector<double>& values) {
   double sum = 0;
@@ -63,11 +31,12 @@ bool IsKeyBias(const model::Graph& graph, int parameter, size_t element) {
   return name.find("attn.qkv.bias") != std::string::npos && element / hidden == 1;
 }
 
-class StageGradientTest : public ::testing::TestWithParam<bool> {};
+class StageGradientTest : public ::testing::TestWithParam<std::tuple<bool, bool>> {};
 
 // Fourth-order central differences of the summed loss, for every element of every parameter.
 TEST_P(StageGradientTest, AgreesWithFiniteDifferences) {
-  const model::Graph graph = Gpt2(2, 6, 2, GetParam());
+  const auto [tied, every_kind] = GetParam();
+  const model::Graph graph = every_kind ? EveryKindGraph(tied) : Gpt2(2, 6, 2, tied);
   const int64_t micro_batch = 2;
   auto backend = MakeCpuBackend(1);
   InProcessPipeline<double> pipeline(graph, {}, micro_batch, 1, *backend, kSeed);
@@ -103,124 +72,25 @@ TEST_P(StageGradientTest, AgreesWithFiniteDifferences) {
   std::printf("worst relative error of a gradient: %.2e\n", worst);
 }
 
-INSTANTIATE_TEST_SUITE_P(Heads, StageGradientTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Tied" : "Untied"; });
-
-// Everything that a step leaves behind, as bits.
-struct Outcome {
-  std::vector<double> losses;
-  std::vector<std::vector<float>> tensors;
-  bool operator==(const Outcome& other) const {
-    const auto same = [](const auto& a, const auto& b) {
-      return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
-    };
-    return same(losses, other.losses) &&
-           std::equal(tensors.begin(), tensors.end(), other.tensors.begin(), other.tensors.end(),
-                      same);
-  }
-};
-
-struct Arrangement {
-  std::vector<int> cuts;
-  int threads = 1;
-  int slots = 1;
-  TestOrder order = TestOrder::kOneByOne;
-};
-
-Outcome Train(const model::Graph& graph, const Arrangement& arrangement) {
-  constexpr int64_t kMicroBatch = 3;
-  constexpr int kMicroBatches = 4;
-  auto backend = MakeCpuBackend(arrangement.threads);
-  InProcessPipeline<float> pipeline(graph, arrangement.cuts, kMicroBatch, arrangement.slots,
-                                    *backend, kSeed);
-  const std::vector<TestBatch> batches = Batches(graph, kMicroBatches, kMicroBatch);
-  Outcome outcome;
-  const auto keep = [&](absl::Span<float> span) {
-    outcome.tensors.emplace_back(span.begin(), span.end());
-  };
-  for (int step = 1; step <= 2; ++step) {
-    for (double loss : pipeline.Accumulate(batches, arrangement.order))
-      outcome.losses.push_back(loss);
-    const double norm = pipeline.GradientNorm();
-    outcome.losses.push_back(norm);
-    AdamWStep adamw;
-    adamw.learning_rate = 1e-2;
-    adamw.weight_decay = 0.1;
-    adamw.gradient_scale = 1 / norm;
-    adamw.step = step;
-    pipeline.ApplyAdamW(adamw);
-    for (int parameter = 0; parameter < static_cast<int>(graph.parameters.size()); ++parameter) {
-      keep(pipeline.Gradient(parameter));
-      keep(pipeline.Weights(parameter));
-      keep(pipeline.FirstMoment(parameter));
-      keep(pipeline.SecondMoment(parameter));
-    }
-  }
-  return outcome;
-}
-
-class StageExactnessTest : public ::testing::TestWithParam<bool> {};
-
-TEST_P(StageExactnessTest, CutsAndThreadsDoNotChangeABit) {
-  const model::Graph graph = Gpt2(3, 24, 3, GetParam(), kLongContext);
-  const Outcome expected = Train(graph, {});
-  const std::vector<int> cuts = graph.CutPoints();
-  ASSERT_EQ(cuts.size(), 3);  // the last in front of the head
-  for (int threads : {1, 3}) {
-    for (unsigned subset = 0; subset < 8; ++subset) {
-      Arrangement arrangement;
-      arrangement.threads = threads;
-      for (int i = 0; i < 3; ++i) {
-        if (subset >> i & 1) arrangement.cuts.push_back(cuts[i]);
-      }
-      EXPECT_TRUE(Train(graph, arrangement) == expected)
-          << "cuts " << subset << ", threads " << threads;
-    }
-  }
-}
-
-TEST_P(StageExactnessTest, SlotsDoNotChangeABit) {
-  const model::Graph graph = Gpt2(3, 24, 3, GetParam(), kLongContext);
-  const Outcome expected = Train(graph, {});
-  EXPECT_TRUE(Train(graph, {{}, 1, 4, TestOrder::kGpipe}) == expected);
-  EXPECT_TRUE(Train(graph, {graph.CutPoints(), 3, 4, TestOrder::kGpipe}) == expected);
-  EXPECT_TRUE(Train(graph, {graph.CutPoints(), 1, 2, TestOrder::kOneByOne}) == expected);
-}
-
-TEST_P(StageExactnessTest, CopiesOfATiedParameterStayEqual) {
-  const model::Graph graph = Gpt2(2, 24, 3, GetParam());
-  auto backend = MakeCpuBackend(1);
-  InProcessPipeline<float> pipeline(graph, graph.CutPoints(), 2, 1, *backend, kSeed);
-  pipeline.Accumulate(Batches(graph, 2, 2), TestOrder::kOneByOne);
-  AdamWStep step;
-  step.learning_rate = 1e-2;
-  pipeline.ApplyAdamW(step);
-  for (int parameter : graph.TiedParameters()) {
-    const auto first = pipeline.stage(0).parameters()[0], last = pipeline.last().parameters()[0];
-    ASSERT_EQ(first.index, parameter);
-    ASSERT_EQ(last.index, parameter);
-    EXPECT_EQ(first.weights, last.weights);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Heads, StageExactnessTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Tied" : "Untied"; });
+INSTANTIATE_TEST_SUITE_P(Models, StageGradientTest,
+                         ::testing::Combine(::testing::Bool(), ::testing::Bool()));
 
 TEST(StageTest, MemoryIsWhatThePlannerExpects) {
   auto backend = MakeCpuBackend(1);
   for (bool tied : {true, false}) {
-    const model::Graph graph = Gpt2(3, 24, 3, tied);
+    const model::Graph graph = Gpt2(2, 24, 3, tied);
     std::vector<int> ends = graph.CutPoints();
     ends.insert(ends.begin(), 0);
     ends.push_back(static_cast<int>(graph.ops.size()));
     for (size_t i = 0; i < ends.size(); ++i) {
       for (size_t j = i + 1; j < ends.size(); ++j) {
         for (int slots : {1, 3}) {
-          const StageOptions options{{ends[i], ends[j]}, 3, slots};
+          const bool recompute = (i + j) % 2 == 0;
+          const StageOptions options{{ends[i], ends[j]}, 3, slots, recompute};
           auto stage = Stage<float>::Create(graph, options, *backend, kSeed);
           ASSERT_TRUE(stage.ok()) << stage.status();
           EXPECT_EQ((*stage)->memory_bytes(),
-                    model::MemoryOf(graph, options.range, options.micro_batch, slots).total());
+                    model::MemoryOf(graph, options.range, 3, slots, recompute).total());
         }
       }
     }
@@ -245,6 +115,9 @@ class CountingBackend : public Backend {
   absl::Status CopyToHost(void* host, const void* device, size_t bytes) override {
     return backend_.CopyToHost(host, device, bytes);
   }
+  absl::Status Copy(void* to, const void* from, size_t bytes) override {
+    return backend_.Copy(to, from, bytes);
+  }
   absl::Status Zero(void* device, size_t bytes) override { return backend_.Zero(device, bytes); }
   absl::Status Synchronize() override { return backend_.Synchronize(); }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override {
@@ -260,7 +133,7 @@ TEST(StageTest, StepsAllocateNothing) {
   const model::Graph graph = Gpt2(3, 24, 3, true);
   auto cpu = MakeCpuBackend(1);
   CountingBackend backend(*cpu);
-  InProcessPipeline<float> pipeline(graph, graph.CutPoints(), 2, 2, backend, kSeed);
+  InProcessPipeline<float> pipeline(graph, graph.BlockPoints(), 2, 2, backend, kSeed);
   const int before = backend.allocations();
   EXPECT_GT(before, 0);
   pipeline.Accumulate(Batches(graph, 4, 2), TestOrder::kOneByOne);
@@ -273,7 +146,7 @@ TEST(StageTest, InitialValuesDoNotDependOnTheStage) {
   const model::Graph graph = Gpt2(3, 24, 3, true);
   auto backend = MakeCpuBackend(1);
   InProcessPipeline<float> whole(graph, {}, 1, 1, *backend, kSeed);
-  InProcessPipeline<float> cut(graph, graph.CutPoints(), 1, 1, *backend, kSeed);
+  InProcessPipeline<float> cut(graph, graph.BlockPoints(), 1, 1, *backend, kSeed);
   InProcessPipeline<float> other(graph, {}, 1, 1, *backend, kSeed + 1);
   for (int i = 0; i < static_cast<int>(graph.parameters.size()); ++i) {
     EXPECT_EQ(whole.Weights(i), cut.Weights(i)) << graph.parameters[i].name;
@@ -314,15 +187,15 @@ TEST(StageTest, WrongTokensAreRefused) {
   auto stage = *Stage<float>::Create(graph, {Whole(graph), 1, 1}, *backend, kSeed);
   TestBatch batch = Batches(graph, 1, 1)[0];
   double loss = 0;
-  ASSERT_TRUE(stage->Forward(0, batch.tokens, batch.targets, &loss).ok());
+  ASSERT_TRUE(stage->Forward({0, batch.tokens, batch.targets, &loss}).ok());
   TestBatch bad = batch;
   bad.tokens[2] = static_cast<int32_t>(graph.vocab);
-  const absl::Status token = stage->Forward(0, bad.tokens, bad.targets, &loss);
+  const absl::Status token = stage->Forward({0, bad.tokens, bad.targets, &loss});
   EXPECT_EQ(token.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(token.message()), HasSubstr("embedding"));
   bad = batch;
   bad.targets[2] = -2;
-  EXPECT_EQ(stage->Forward(0, bad.tokens, bad.targets, &loss).code(),
+  EXPECT_EQ(stage->Forward({0, bad.tokens, bad.targets, &loss}).code(),
             absl::StatusCode::kOutOfRange);
 }
 
@@ -332,11 +205,11 @@ TEST(StageTest, LogitsComeWithoutALoss) {
   auto stage = *Stage<float>::Create(graph, {Whole(graph), 1, 2}, *backend, kSeed);
   const std::vector<TestBatch> batches = Batches(graph, 2, 1);
   double loss = 0;
-  ASSERT_TRUE(stage->Forward(1, batches[0].tokens, batches[0].targets, &loss).ok());
+  ASSERT_TRUE(stage->Forward({1, batches[0].tokens, batches[0].targets, &loss}).ok());
   const std::vector<float> expected(stage->logits().begin(), stage->logits().end());
   EXPECT_EQ(expected.size(), static_cast<size_t>(graph.context * graph.vocab));
   const std::vector<int32_t> ignored(graph.context, -1);
-  ASSERT_TRUE(stage->Forward(0, batches[0].tokens, ignored, nullptr).ok());
+  ASSERT_TRUE(stage->Forward({0, batches[0].tokens, ignored}).ok());
   EXPECT_EQ(stage->logits(), absl::MakeConstSpan(expected));
 }
 
@@ -349,14 +222,12 @@ TEST(StageTest, OptionsThatAreNoStageAreRefused) {
     StageOptions options;
     absl::StatusCode code;
   } cases[] = {
-      {"begins and ends between blocks", {{0, 3}, 1, 1}, absl::StatusCode::kInvalidArgument},
-      {"begins and ends between blocks",
-       {{2, whole.end}, 1, 1},
+      {"may not be cut there", {{0, whole.end - 1}, 1, 1}, absl::StatusCode::kInvalidArgument},
+      {"may not be cut there",
+       {{whole.end - 1, whole.end}, 1, 1},
        absl::StatusCode::kInvalidArgument},
-      {"begins and ends between blocks",
-       {{0, whole.end + 1}, 1, 1},
-       absl::StatusCode::kInvalidArgument},
-      {"begins and ends between blocks", {{4, 4}, 1, 1}, absl::StatusCode::kInvalidArgument},
+      {"may not be cut there", {{0, whole.end + 1}, 1, 1}, absl::StatusCode::kInvalidArgument},
+      {"may not be cut there", {{4, 4}, 1, 1}, absl::StatusCode::kInvalidArgument},
       {"at least one slot", {whole, 1, 0}, absl::StatusCode::kInvalidArgument},
       {"a micro-batch of 0", {whole, 0, 1}, absl::StatusCode::kInvalidArgument},
       {"a micro-batch of", {whole, model::kRowsMax, 1}, absl::StatusCode::kInvalidArgument},

@@ -13,7 +13,8 @@ control::Assignment FillAssignment(const State& state, const Assign& action) {
   for (const StagePlacement& stage : run.plan->stages) {
     message.stages.push_back({.node = stage.node,
                               .data_address = state.nodes.at(stage.node).facts.data_address,
-                              .range = stage.range});
+                              .range = stage.range,
+                              .recompute = stage.recompute});
   }
   message.link_codecs = run.plan->link_codecs;
   message.numeric_class = run.numeric_class;

@@ -14,23 +14,43 @@
 namespace longhaul::coordinator {
 namespace {
 
-std::optional<std::vector<int>> PartitionOver(Job& job, const ScheduleModel& schedule,
-                                              const std::vector<int>& nodes, const Hosts& hosts) {
-  const auto seconds = [&](int stage, int begin, int end) {
-    return job.costs[nodes[stage]].Seconds(begin, end).total() / ShareOf(hosts, hosts.host[stage]);
-  };
+struct Partition {
+  std::vector<int> bounds;  // units
+  std::vector<bool> recompute;
+};
+
+std::optional<Partition> PartitionOver(const Job& job, Cutting& cutting,
+                                       const ScheduleModel& schedule, const std::vector<int>& nodes,
+                                       const Hosts& hosts) {
   std::vector<StageRoom> rooms;
   for (size_t stage = 0; stage < nodes.size(); ++stage) {
     rooms.push_back({job.eligible.nodes[nodes[stage]].memory_bytes, schedule.slots()[stage]});
   }
-  const MemoryFits fits(job.units, job.memory, std::move(rooms));
-  if (!fits.MayFit()) return std::nullopt;
-  const auto cut_bytes = [&](int unit) { return job.units.CutBytes(unit); };
-  return MinimizeSlowestStage({.units = job.units.count(),
-                               .stages = static_cast<int>(nodes.size()),
-                               .seconds = seconds,
-                               .fits = fits,
-                               .cut_bytes = cut_bytes});
+  const MemoryFits memory(cutting.units, cutting.memory, std::move(rooms), job.spec.recompute);
+  if (!memory.MayFit()) return std::nullopt;
+  const auto fits = [&](int stage, int begin, int end) {
+    return memory.Of(stage, begin, end) != Fit::kNo;
+  };
+  const auto seconds = [&](int stage, int begin, int end) {
+    const UnitSeconds alone = cutting.costs[nodes[stage]].Seconds(begin, end);
+    const bool keeping = memory.Of(stage, begin, end) == Fit::kKeeping;
+    return (alone.total() + (keeping ? 0 : alone.again)) / ShareOf(hosts, hosts.host[stage]);
+  };
+  const auto cut_bytes = [&](int unit) { return cutting.units.CutBytes(unit); };
+  std::optional<std::vector<int>> bounds =
+      MinimizeSlowestStage({.units = cutting.units.count(),
+                            .stages = static_cast<int>(nodes.size()),
+                            .seconds = seconds,
+                            .fits = fits,
+                            .cut_bytes = cut_bytes});
+  if (!bounds.has_value()) return std::nullopt;
+  Partition partition;
+  for (int stage = 0; stage < static_cast<int>(nodes.size()); ++stage) {
+    partition.recompute.push_back(memory.Of(stage, (*bounds)[stage], (*bounds)[stage + 1]) ==
+                                  Fit::kRecomputing);
+  }
+  partition.bounds = *std::move(bounds);
+  return partition;
 }
 
 // Chooses the codec of the link behind `stage`, and adds what its frames cost.
@@ -61,33 +81,46 @@ absl::Status AddLink(const Job& job, double cut_bytes, Candidate& candidate, int
 }
 
 void AddTiedTraffic(const Job& job, const Candidate& candidate, schedule::TimelineCosts& costs) {
-  if (job.units.TiedBytes() == 0 || candidate.nodes.size() < 2) return;
+  if (job.TiedBytes() == 0 || candidate.nodes.size() < 2) return;
   const NodeProfile& first = job.eligible.nodes[candidate.nodes.front()];
   const NodeProfile& last = job.eligible.nodes[candidate.nodes.back()];
   const Link up = job.links.Between(last, first);
   const Link down = job.links.Between(first, last);
   costs.tied_gradient_latency = up.latency_seconds;
-  costs.tied_gradient_transfer = job.units.TiedBytes() / up.bytes_per_second;
+  costs.tied_gradient_transfer = job.TiedBytes() / up.bytes_per_second;
   costs.tied_sum_latency = down.latency_seconds;
-  costs.tied_sum_transfer = job.units.TiedBytes() / down.bytes_per_second;
+  costs.tied_sum_transfer = job.TiedBytes() / down.bytes_per_second;
 }
 
 // The stages of the plan, and what they compute. The plan states seconds while every node of a host
 // works; the simulation, which knows when they do, gets those of a node alone.
-void AddStages(Job& job, const ScheduleModel& schedule, const std::vector<int>& bounds,
-               const Hosts& hosts, Candidate& candidate, schedule::TimelineCosts& costs) {
+struct Pieces {
+  const Job& job;
+  Cutting& cutting;
+  const ScheduleModel& schedule;
+  const Hosts& hosts;
+};
+
+void AddStages(const Pieces& pieces, const Partition& partition, Candidate& candidate,
+               schedule::TimelineCosts& costs) {
+  const auto& [job, cutting, schedule, hosts] = pieces;
   costs.host_cores = hosts.cores;
   for (size_t stage = 0; stage < candidate.nodes.size(); ++stage) {
     const int node = candidate.nodes[stage];
     const NodeProfile& profile = job.eligible.nodes[node];
-    const int begin = bounds[stage], end = bounds[stage + 1];
+    const int begin = partition.bounds[stage], end = partition.bounds[stage + 1];
     const double share = ShareOf(hosts, hosts.host[stage]);
-    const UnitSeconds seconds = job.costs[node].Seconds(begin, end);
+    UnitSeconds seconds = cutting.costs[node].Seconds(begin, end);
+    if (partition.recompute[stage]) seconds.backward += seconds.again;
     StagePlacement& placement = candidate.plan.stages.emplace_back();
     placement.node = profile.name;
-    placement.range = job.units.Ops(begin, end);
+    placement.range = cutting.units.Ops(begin, end);
     placement.slots = schedule.slots()[stage];
-    placement.memory = job.memory.Of(begin, end, placement.slots);
+    placement.recompute = partition.recompute[stage];
+    placement.memory = cutting.memory.Of(begin, end, placement.slots, placement.recompute);
+    if (placement.recompute) {
+      placement.kept_memory_bytes = cutting.memory.Of(begin, end, placement.slots, false).total();
+    }
     placement.forward_seconds = seconds.forward / share;
     placement.backward_seconds = seconds.backward / share;
     costs.forward_seconds.push_back(seconds.forward);
@@ -122,25 +155,26 @@ absl::StatusOr<SiteLeg> LegBetween(const Job& job, const NodeProfile& from, cons
   SiteLeg leg;
   leg.round_trip_seconds = latency + activation.total() + gradient.total();
   leg.slowest_transfer_seconds = std::max(activation.transfer, gradient.transfer);
-  if (const double tied = job.units.TiedBytes(); tied > 0) {
+  if (const double tied = job.TiedBytes(); tied > 0) {
     leg.tied_seconds = latency + tied / there.bytes_per_second + tied / back.bytes_per_second;
   }
   return leg;
 }
 
-absl::StatusOr<std::optional<Candidate>> Evaluate(Job& job, const ScheduleModel& schedule,
+absl::StatusOr<std::optional<Candidate>> Evaluate(const Job& job, Cutting& cutting,
+                                                  const ScheduleModel& schedule,
                                                   const std::vector<int>& nodes) {
   const Hosts hosts = HostsOf(job.eligible.nodes, nodes);
-  const std::optional<std::vector<int>> bounds = PartitionOver(job, schedule, nodes, hosts);
-  if (!bounds.has_value()) return std::nullopt;
+  const std::optional<Partition> partition = PartitionOver(job, cutting, schedule, nodes, hosts);
+  if (!partition.has_value()) return std::nullopt;
   Candidate candidate;
   candidate.nodes = nodes;
   candidate.plan.schedule = job.spec.schedule;
   candidate.plan.numeric_class = job.eligible.numeric_class;
   schedule::TimelineCosts costs;
-  AddStages(job, schedule, *bounds, hosts, candidate, costs);
+  AddStages({job, cutting, schedule, hosts}, *partition, candidate, costs);
   for (size_t stage = 0; stage + 1 < nodes.size(); ++stage) {
-    const double cut_bytes = job.units.CutBytes((*bounds)[stage + 1]);
+    const double cut_bytes = cutting.units.CutBytes(partition->bounds[stage + 1]);
     LH_RETURN_IF_ERROR(AddLink(job, cut_bytes, candidate, static_cast<int>(stage), costs));
   }
   AddTiedTraffic(job, candidate, costs);

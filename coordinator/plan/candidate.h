@@ -29,7 +29,9 @@ absl::StatusOr<SiteLeg> LegBetween(const Job& job, const NodeProfile& from, cons
 
 // The best partition over the nodes in this order, its codecs and its predicted step; nothing where
 // no partition fits the nodes' memory.
-absl::StatusOr<std::optional<Candidate>> Evaluate(Job& job, const ScheduleModel& schedule,
+// `cutting` is one of the job's.
+absl::StatusOr<std::optional<Candidate>> Evaluate(const Job& job, Cutting& cutting,
+                                                  const ScheduleModel& schedule,
                                                   const std::vector<int>& nodes);
 
 }  // namespace longhaul::coordinator

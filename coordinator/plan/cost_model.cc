@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/buffer_plan.h"
 #include "model/limits.h"
 
 namespace longhaul::coordinator {
@@ -28,7 +29,8 @@ std::vector<int> MakersOf(const model::Graph& graph) {
 bool OpsAlike(const model::Graph& graph, const std::vector<int>& makers, int a, int b) {
   const model::Op& left = graph.ops[a];
   const model::Op& right = graph.ops[b];
-  if (left.kind != right.kind || left.heads != right.heads ||
+  if (left.kind != right.kind || left.heads != right.heads || left.kv_heads != right.kv_heads ||
+      left.layer - graph.ops[a - 1].layer != right.layer - graph.ops[b - 1].layer ||
       left.inputs.size() != right.inputs.size() ||
       left.parameters.size() != right.parameters.size() || left.output < 0 || right.output < 0 ||
       graph.edges[left.output].width != graph.edges[right.output].width) {
@@ -49,39 +51,61 @@ bool OpsAlike(const model::Graph& graph, const std::vector<int>& makers, int a, 
   return true;
 }
 
-// `positions`: of the units' first operators, and the end.
-bool AreAlike(const model::Graph& graph, const std::vector<int>& positions) {
-  const std::vector<int> makers = MakersOf(graph);
+// A pattern of at most so many units is looked for.
+constexpr int kPeriodMax = 64;
+
+// The end of the units from 1 on that repeat every `period`. `positions`: of the units' first
+// operators, and the end; `bytes`: over the cut in front of each unit.
+int AlikeEnd(const model::Graph& graph, const std::vector<int>& makers,
+             const std::vector<int>& positions, const std::vector<double>& bytes, int period) {
   const int units = static_cast<int>(positions.size()) - 1;
-  for (int unit = 2; unit + 1 < units; ++unit) {
-    const int begin = positions[unit], before = positions[unit - 1];
-    if (positions[unit + 1] - begin != begin - before) return false;
-    for (int op = begin; op < positions[unit + 1]; ++op) {
-      if (!OpsAlike(graph, makers, op - (begin - before), op)) return false;
+  int unit = 1 + period;
+  for (; unit + 1 < units; ++unit) {
+    const int begin = positions[unit], before = positions[unit - period];
+    if (positions[unit + 1] - begin != positions[unit - period + 1] - before ||
+        bytes[unit] != bytes[unit - period] || bytes[unit + 1] != bytes[unit - period + 1]) {
+      break;
     }
+    int op = begin;
+    while (op < positions[unit + 1] && OpsAlike(graph, makers, op - (begin - before), op)) ++op;
+    if (op < positions[unit + 1]) break;
   }
-  if (units < 3) return true;
-  const std::vector<int> inner = graph.ParametersOf({positions[1], positions[units - 1]});
+  return std::min(unit, units - 1);
+}
+
+bool HasTied(const model::Graph& graph, model::OpRange range) {
+  const std::vector<int> inner = graph.ParametersOf(range);
   for (const int tied : graph.TiedParameters()) {
-    if (std::binary_search(inner.begin(), inner.end(), tied)) return false;
+    if (std::binary_search(inner.begin(), inner.end(), tied)) return true;
   }
-  return true;
+  return false;
 }
 
 }  // namespace
 
-Units::Units(const model::Graph& graph, int64_t micro_batch)
+Units::Units(const model::Graph& graph, int64_t micro_batch, const std::vector<int>& cuts,
+             const std::vector<double>& cut_bytes)
     : graph_(graph), micro_batch_(micro_batch) {
   positions_.push_back(0);
   cut_bytes_.push_back(0);
-  for (const int position : graph.CutPoints()) {
+  for (const int position : cuts) {
     positions_.push_back(position);
-    cut_bytes_.push_back(static_cast<double>(model::BoundaryBytes(graph, position, micro_batch)));
+    cut_bytes_.push_back(cut_bytes[position]);
+    even_cuts_ = even_cuts_ && cut_bytes[position] == cut_bytes[cuts.front()];
   }
   positions_.push_back(static_cast<int>(graph.ops.size()));
-
   cut_bytes_max_ = *std::max_element(cut_bytes_.begin(), cut_bytes_.end());
-  alike_ = AreAlike(graph, positions_);
+
+  cut_bytes_.push_back(0);  // behind the last unit, for the comparison
+  const std::vector<int> makers = MakersOf(graph);
+  for (int period = 1; period <= std::min(kPeriodMax, count() - 2); ++period) {
+    const int end = AlikeEnd(graph, makers, positions_, cut_bytes_, period);
+    if (end <= alike_end_) continue;
+    period_ = period;
+    alike_end_ = end;
+  }
+  cut_bytes_.pop_back();
+  if (period_ > 0 && HasTied(graph, Ops(1, alike_end_))) period_ = alike_end_ = 0;
   const std::vector<int> first = graph.ParametersOf(Ops(0, 1));
   const std::vector<int> last = graph.ParametersOf(Ops(count() - 1, count()));
   for (const int tied : graph.TiedParameters()) {
@@ -93,6 +117,7 @@ Units::Units(const model::Graph& graph, int64_t micro_batch)
 }
 
 NodeCosts::NodeCosts(const Units& units, const NodeProfile& node) {
+  const std::vector<int> again = model::RecomputedOps(units.graph(), units.Ops(0, units.count()));
   UnitSeconds sum;
   sums_.push_back(sum);
   for (int unit = 0; unit < units.count(); ++unit) {
@@ -100,8 +125,10 @@ NodeCosts::NodeCosts(const Units& units, const NodeProfile& node) {
     for (int op = ops.begin; op < ops.end; ++op) {
       const model::Cost cost = model::OpCost(units.graph(), op, units.micro_batch());
       const double memory_seconds = cost.bytes_moved / node.bytes_per_second;
-      sum.forward += std::max(cost.forward_flops / node.flops_per_second,
-                              kForwardShareOfBytes * memory_seconds);
+      const double forward = std::max(cost.forward_flops / node.flops_per_second,
+                                      kForwardShareOfBytes * memory_seconds);
+      sum.forward += forward;
+      if (std::binary_search(again.begin(), again.end(), op)) sum.again += forward;
       sum.backward += std::max(cost.backward_flops / node.flops_per_second,
                                (1 - kForwardShareOfBytes) * memory_seconds);
     }
@@ -110,7 +137,8 @@ NodeCosts::NodeCosts(const Units& units, const NodeProfile& node) {
 }
 
 UnitSeconds NodeCosts::Seconds(int begin, int end) const {
-  return {sums_[end].forward - sums_[begin].forward, sums_[end].backward - sums_[begin].backward};
+  return {sums_[end].forward - sums_[begin].forward, sums_[end].backward - sums_[begin].backward,
+          sums_[end].again - sums_[begin].again};
 }
 
 double OptimizerSeconds(double weight_bytes, const NodeProfile& node) {
@@ -118,16 +146,16 @@ double OptimizerSeconds(double weight_bytes, const NodeProfile& node) {
 }
 
 std::pair<int, int> MemoryModel::Representative(int begin, int end) const {
-  const bool inner = begin > 0 && end < units_.count();
-  if (inner && units_.alike()) return {1, 1 + end - begin};
-  return {begin, end};
+  if (begin < 1 || end > units_.alike_end()) return {begin, end};
+  const int first = 1 + (begin - 1) % units_.period();
+  return {first, first + end - begin};
 }
 
-model::StageMemory MemoryModel::Of(int begin, int end, int slots) {
-  auto [entry, added] = one_slot_.try_emplace(Representative(begin, end));
+model::StageMemory MemoryModel::Of(int begin, int end, int slots, bool recompute) {
+  auto [entry, added] = one_slot_[recompute].try_emplace(Representative(begin, end));
   if (added) {
     entry->second =
-        model::MemoryOf(units_.graph(), units_.Ops(begin, end), units_.micro_batch(), 1);
+        model::MemoryOf(units_.graph(), units_.Ops(begin, end), units_.micro_batch(), 1, recompute);
   }
   model::StageMemory memory = entry->second;
   int64_t activations = 0;

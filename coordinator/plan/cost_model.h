@@ -1,5 +1,6 @@
 // What a job costs before anybody decides who runs it: seconds and memory of every contiguous run
-// of the model's units on every node. A unit is what lies between two neighbouring cut points.
+// of the model's units on every node. A unit is what lies between two neighbouring cuts that are
+// considered.
 #ifndef LONGHAUL_COORDINATOR_PLAN_COST_MODEL_H_
 #define LONGHAUL_COORDINATOR_PLAN_COST_MODEL_H_
 
@@ -14,10 +15,13 @@
 
 namespace longhaul::coordinator {
 
-// The model cut at every cut point. Keeps a reference to the graph, which must outlive it.
+// The model cut at `cuts`, ascending cut points. Keeps a reference to the graph, which must outlive
+// it.
 class Units {
  public:
-  Units(const model::Graph& graph, int64_t micro_batch);
+  // `cut_bytes`: as CutBytes in cuts.h.
+  Units(const model::Graph& graph, int64_t micro_batch, const std::vector<int>& cuts,
+        const std::vector<double>& cut_bytes);
 
   int count() const { return static_cast<int>(positions_.size()) - 1; }
   // Operators of units [begin, end).
@@ -25,9 +29,12 @@ class Units {
   // fp32 bytes of one micro-batch that cross the cut in front of `unit`; 0 < unit < count().
   double CutBytes(int unit) const { return cut_bytes_[unit]; }
   double CutBytesMax() const { return cut_bytes_max_; }
-  // Whether all units but the first and the last compute the same, each with parameters of its own:
-  // then only the number of them in a range counts.
-  bool alike() const { return alike_; }
+  // Units [1, alike_end()) repeat every period() units, each with parameters of its own: of a range
+  // of them only the length counts, and where in the period it begins. period() 0: none do.
+  int period() const { return period_; }
+  int alike_end() const { return alike_end_; }
+  // Whether every cut carries as much.
+  bool even_cuts() const { return even_cuts_; }
   // fp32 bytes of the parameters that the first and the last unit share.
   double TiedBytes() const { return tied_bytes_; }
 
@@ -41,13 +48,15 @@ class Units {
   std::vector<double> cut_bytes_;  // by unit; 0 in front of the first
   double cut_bytes_max_ = 0;
   double tied_bytes_ = 0;
-  bool alike_ = false;
+  int period_ = 0, alike_end_ = 0;
+  bool even_cuts_ = true;
 };
 
 // Predicted seconds of units on one node that nobody shares a host with.
 struct UnitSeconds {
   double forward = 0;   // one micro-batch
   double backward = 0;  // one micro-batch
+  double again = 0;     // one micro-batch: what recomputation adds to backward
   double total() const { return forward + backward; }
 };
 
@@ -72,14 +81,14 @@ class MemoryModel {
  public:
   explicit MemoryModel(const Units& units) : units_(units) {}
   // As model::MemoryOf.
-  model::StageMemory Of(int begin, int end, int slots);
+  model::StageMemory Of(int begin, int end, int slots, bool recompute);
 
  private:
   // The first range that is like this one.
   std::pair<int, int> Representative(int begin, int end) const;
 
   const Units& units_;
-  absl::flat_hash_map<std::pair<int, int>, model::StageMemory> one_slot_;
+  absl::flat_hash_map<std::pair<int, int>, model::StageMemory> one_slot_[2];  // by recomputation
 };
 
 }  // namespace longhaul::coordinator

@@ -3,6 +3,8 @@
 #ifndef LONGHAUL_COORDINATOR_PLAN_JOB_H_
 #define LONGHAUL_COORDINATOR_PLAN_JOB_H_
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "coordinator/plan/cost_model.h"
@@ -13,6 +15,18 @@
 
 namespace longhaul::coordinator {
 
+// The model cut in one way, and what its units cost.
+struct Cutting {
+  Cutting(const model::Graph& graph, int64_t micro_batch, const std::vector<int>& cuts,
+          const EligibleNodes& eligible);
+  Cutting(const Cutting&) = delete;
+  Cutting& operator=(const Cutting&) = delete;
+
+  const Units units;
+  MemoryModel memory;
+  std::vector<NodeCosts> costs;  // by eligible node
+};
+
 // Neither copied nor moved: its parts refer to each other.
 struct Job {
   Job(const run::RunSpec& spec, model::Graph graph, EligibleNodes eligible, Links links);
@@ -21,15 +35,19 @@ struct Job {
 
   int micro_batches() const { return static_cast<int>(spec.train.micro_batches()); }
   // Tokens of one micro-batch times the width of the widest cut.
-  double CutElementsMax() const { return units.CutBytesMax() / sizeof(float); }
+  double CutElementsMax() const { return cheapest.units.CutBytesMax() / sizeof(float); }
+  double TiedBytes() const { return cheapest.units.TiedBytes(); }
+  // The most stages that the model can be cut into.
+  int StagesMax() const { return (every.has_value() ? *every : cheapest).units.count(); }
+  // The cutting to look at first for so many stages, at most StagesMax().
+  Cutting& CuttingFor(int stages) { return stages <= cheapest.units.count() ? cheapest : *every; }
 
   const run::RunSpec spec;
   const model::Graph graph;
   const EligibleNodes eligible;
   const Links links;
-  const Units units;
-  MemoryModel memory;
-  std::vector<NodeCosts> costs;  // by eligible node
+  Cutting cheapest;              // where the fewest bytes cross
+  std::optional<Cutting> every;  // at every cut point, unless there are too many
 };
 
 }  // namespace longhaul::coordinator

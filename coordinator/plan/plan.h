@@ -16,7 +16,9 @@ struct StagePlacement {
   std::string node;
   model::OpRange range;
   int slots = 1;
+  bool recompute = false;  // activations inside blocks are made again in backward
   model::StageMemory memory;
+  int64_t kept_memory_bytes = 0;  // with recomputation: what the stage would need without
   // Predicted, of one micro-batch, while all of the plan's nodes on the host work.
   double forward_seconds = 0;
   double backward_seconds = 0;

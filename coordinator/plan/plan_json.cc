@@ -21,27 +21,27 @@ constexpr int64_t kSchema = 1;
 constexpr size_t kBytesMax = size_t{4} << 20;
 constexpr size_t kStagesMax = 4096;
 constexpr size_t kReasonsMax = 8192;
-constexpr int64_t kMemoryMax =
-    std::numeric_limits<int64_t>::max() / 8;  // five of them still add up
+constexpr int64_t kMemoryMax = std::numeric_limits<int64_t>::max() / 8;  // six of them still add up
 constexpr int64_t kIntMax = std::numeric_limits<int>::max();
 
 Json MemoryJson(const model::StageMemory& memory) {
-  return {{"weights", memory.weights},
-          {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer},
-          {"activations", memory.activations},
-          {"scratch", memory.scratch}};
+  return {{"weights", memory.weights},     {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer}, {"activations", memory.activations},
+          {"scratch", memory.scratch},     {"constants", memory.constants}};
 }
 
 absl::StatusOr<model::StageMemory> ReadMemory(const Json& json) {
-  LH_RETURN_IF_ERROR(
-      JsonOnlyKeys(json, {"weights", "gradients", "optimizer", "activations", "scratch"}));
+  LH_RETURN_IF_ERROR(JsonOnlyKeys(
+      json, {"weights", "gradients", "optimizer", "activations", "scratch", "constants"}));
   model::StageMemory memory;
   LH_ASSIGN_OR_RETURN(memory.weights, JsonWhole(json, "weights", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.gradients, JsonWhole(json, "gradients", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.optimizer, JsonWhole(json, "optimizer", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.activations, JsonWhole(json, "activations", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.scratch, JsonWhole(json, "scratch", 0, kMemoryMax));
+  if (json.contains("constants")) {  // plans of before have none
+    LH_ASSIGN_OR_RETURN(memory.constants, JsonWhole(json, "constants", 0, kMemoryMax));
+  }
   return memory;
 }
 
@@ -56,6 +56,8 @@ Json StageJson(const StagePlacement& stage) {
           {"first_op", stage.range.begin},
           {"end_op", stage.range.end},
           {"slots", stage.slots},
+          {"recompute", stage.recompute},
+          {"kept_memory_bytes", stage.kept_memory_bytes},
           {"memory", MemoryJson(stage.memory)},
           {"forward_seconds", stage.forward_seconds},
           {"backward_seconds", stage.backward_seconds}};
@@ -63,8 +65,9 @@ Json StageJson(const StagePlacement& stage) {
 
 // `first_op`: where the stage before ends.
 absl::StatusOr<StagePlacement> ReadStage(const Json& json, int first_op) {
-  LH_RETURN_IF_ERROR(JsonOnlyKeys(json, {"node", "first_op", "end_op", "slots", "memory",
-                                         "forward_seconds", "backward_seconds"}));
+  LH_RETURN_IF_ERROR(
+      JsonOnlyKeys(json, {"node", "first_op", "end_op", "slots", "recompute", "kept_memory_bytes",
+                          "memory", "forward_seconds", "backward_seconds"}));
   StagePlacement stage;
   LH_ASSIGN_OR_RETURN(stage.node, JsonText(json, "node"));
   LH_RETURN_IF_ERROR(ValidateName("node name", stage.node));
@@ -73,6 +76,11 @@ absl::StatusOr<StagePlacement> ReadStage(const Json& json, int first_op) {
   stage.range = {static_cast<int>(begin), static_cast<int>(end)};
   LH_ASSIGN_OR_RETURN(const int64_t slots, JsonWhole(json, "slots", 1, kIntMax));
   stage.slots = static_cast<int>(slots);
+  if (json.contains("recompute")) {  // plans of before do not
+    LH_ASSIGN_OR_RETURN(stage.recompute, JsonFlag(json, "recompute"));
+    LH_ASSIGN_OR_RETURN(stage.kept_memory_bytes,
+                        JsonWhole(json, "kept_memory_bytes", 0, kMemoryMax));
+  }
   LH_ASSIGN_OR_RETURN(const Json* memory, JsonObject(json, "memory"));
   LH_ASSIGN_OR_RETURN(stage.memory, ReadMemory(*memory));
   LH_ASSIGN_OR_RETURN(stage.forward_seconds, ReadSeconds(json, "forward_seconds"));

@@ -30,22 +30,40 @@ std::string LayersColumn(const absl::StatusOr<model::Graph>& graph, model::OpRan
 
 std::string StageTable(const Plan& plan, const PlanRequest& request) {
   const absl::StatusOr<model::Graph> graph = model::BuildGraph(request.spec.model);
-  std::vector<std::vector<std::string>> rows = {
-      {"STAGE", "NODE", "SITE", "LAYERS", "SLOTS", "MEMORY", "OF", "FORWARD", "BACKWARD", "SENDS"}};
+  std::vector<std::vector<std::string>> rows = {{"STAGE", "NODE", "SITE", "LAYERS", "SLOTS",
+                                                 "RECOMPUTE", "MEMORY", "OF", "FORWARD", "BACKWARD",
+                                                 "SENDS"}};
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const StagePlacement& stage = plan.stages[s];
     const NodeProfile* node = FindNode(request, stage.node);
     rows.push_back(
         {absl::StrCat(s), stage.node, node == nullptr ? "-" : node->site,
          LayersColumn(graph, stage.range), absl::StrCat(stage.slots),
-         FormatMebibytes(static_cast<double>(stage.memory.total())),
+         stage.recompute ? "yes" : "no", FormatMebibytes(static_cast<double>(stage.memory.total())),
          node == nullptr ? "-" : FormatMebibytes(static_cast<double>(node->memory_bytes)),
          FormatSeconds(stage.forward_seconds), FormatSeconds(stage.backward_seconds),
          s < plan.link_codecs.size() ? plan.link_codecs[s] : "-"});
   }
   using enum Align;
-  return FormatTable({kRight, kLeft, kLeft, kLeft, kRight, kRight, kRight, kRight, kRight, kLeft},
-                     rows);
+  return FormatTable(
+      {kRight, kLeft, kLeft, kLeft, kRight, kLeft, kRight, kRight, kRight, kRight, kLeft}, rows);
+}
+
+// What each stage's memory is for.
+std::string MemoryTable(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {{"STAGE", "WEIGHTS", "GRADIENTS", "OPTIMIZER",
+                                                 "ACTIVATIONS", "SCRATCH", "CONSTANTS", "TOTAL"}};
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    const model::StageMemory& memory = plan.stages[s].memory;
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(absl::StrCat(s));
+    for (const int64_t bytes :
+         {memory.weights, memory.gradients, memory.optimizer, memory.activations, memory.scratch,
+          memory.constants, memory.total()}) {
+      row.push_back(FormatMebibytes(static_cast<double>(bytes)));
+    }
+  }
+  return FormatTable(std::vector<Align>(rows[0].size(), Align::kRight), rows);
 }
 
 // "- " and the sentence, broken between words.
@@ -83,7 +101,8 @@ std::string PlanToText(const Plan& plan, const PlanRequest& request) {
     absl::StrAppend(&text, ", ", static_cast<int64_t>(tokens / plan.step_seconds + 0.5),
                     " tokens/s");
   }
-  absl::StrAppend(&text, "\n\n", StageTable(plan, request), "\nWhy:\n");
+  absl::StrAppend(&text, "\n\n", StageTable(plan, request), "\nMemory of each stage:\n",
+                  MemoryTable(plan), "\nWhy:\n");
   for (const std::string& reason : plan.reasons) text += ListItem(reason);
   return text;
 }

@@ -32,6 +32,11 @@ size_t OrdersRefusedMax(int units) { return std::clamp(4'000'000 / (units * unit
 // A plan must be better by this part to replace one tried earlier: simpler ones are tried first.
 constexpr double kBetter = 1 - 1e-6;
 
+// Inside layers more bytes cross a cut: that must make the step faster by this part. With more
+// stages than these it is not tried.
+constexpr double kFinerPays = 0.995;
+constexpr int kFinerStagesMax = 16;
+
 absl::Status CheckRequest(const PlanRequest& request) {
   const run::TrainSpec& train = request.spec.train;
   if (train.micro_batch < 1 || train.global_batch < train.micro_batch ||
@@ -64,6 +69,9 @@ class Planner {
 
  private:
   absl::Status TryCount(int stages, int orders_max, bool last);
+  absl::StatusOr<ScheduleModel> ScheduleOf(int stages) const;
+  // Cuts the chosen candidate inside layers where that is faster.
+  absl::Status Refine(Candidate& candidate);
   std::vector<Placement> PlacementsOf(const ScheduleModel& schedule) const;
 
   Job& job_;
@@ -84,7 +92,7 @@ absl::Status Planner::ComputeLegs() {
 
 std::vector<Placement> Planner::PlacementsOf(const ScheduleModel& schedule) const {
   std::vector<double> model_seconds;
-  for (const NodeCosts& costs : job_.costs) model_seconds.push_back(costs.Model().total());
+  for (const NodeCosts& costs : job_.cheapest.costs) model_seconds.push_back(costs.Model().total());
   return Placements({.nodes = job_.eligible.nodes,
                      .model_seconds = std::move(model_seconds),
                      .slots = schedule.slots(),
@@ -100,12 +108,26 @@ absl::Status Planner::TryCounts(const Effort& effort) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ScheduleModel> Planner::ScheduleOf(int stages) const {
+  return ScheduleModel::Create(job_.spec.schedule, {.stages = stages,
+                                                    .micro_batches = job_.micro_batches(),
+                                                    .tied = stages > 1 && job_.TiedBytes() > 0});
+}
+
+absl::Status Planner::Refine(Candidate& candidate) {
+  const int stages = static_cast<int>(candidate.nodes.size());
+  if (stages < 2 || stages > kFinerStagesMax || !job_.every.has_value()) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const ScheduleModel schedule, ScheduleOf(stages));
+  LH_ASSIGN_OR_RETURN(std::optional<Candidate> finer,
+                      Evaluate(job_, *job_.every, schedule, candidate.nodes));
+  if (finer.has_value() && finer->plan.step_seconds < kFinerPays * candidate.plan.step_seconds) {
+    candidate = *std::move(finer);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Planner::TryCount(int stages, int orders_max, bool last) {
-  const schedule::Shape shape = {.stages = stages,
-                                 .micro_batches = job_.micro_batches(),
-                                 .tied = stages > 1 && job_.units.TiedBytes() > 0};
-  LH_ASSIGN_OR_RETURN(const ScheduleModel schedule,
-                      ScheduleModel::Create(job_.spec.schedule, shape));
+  LH_ASSIGN_OR_RETURN(const ScheduleModel schedule, ScheduleOf(stages));
   const std::vector<Placement> placements = PlacementsOf(schedule);
   int sets_tried = 0;
   int orders_tried = 0;
@@ -117,7 +139,8 @@ absl::Status Planner::TryCount(int stages, int orders_max, bool last) {
         decision_.tried_all = false;
         break;
       }
-      LH_ASSIGN_OR_RETURN(std::optional<Candidate> candidate, Evaluate(job_, schedule, order));
+      LH_ASSIGN_OR_RETURN(std::optional<Candidate> candidate,
+                          Evaluate(job_, job_.CuttingFor(stages), schedule, order));
       if (!candidate.has_value()) continue;
       fits = true;
       ++orders_tried;
@@ -132,7 +155,7 @@ absl::Status Planner::TryCount(int stages, int orders_max, bool last) {
   for (const Placement& placement : placements) {
     orders.insert(orders.end(), placement.orders.begin(), placement.orders.end());
   }
-  orders.resize(std::min<size_t>(orders.size(), OrdersRefusedMax(job_.units.count())));
+  orders.resize(std::min<size_t>(orders.size(), OrdersRefusedMax(job_.cheapest.units.count())));
   does_not_fit_ = DoesNotFit(job_, schedule, orders, decision_.stages_fixed);
   return absl::OkStatus();
 }
@@ -149,6 +172,7 @@ absl::StatusOr<Plan> Planner::Choose() {
       decision_.chosen = i;
     }
   }
+  LH_RETURN_IF_ERROR(Refine(candidates[decision_.chosen]));
   Plan plan = candidates[decision_.chosen].plan;
   plan.reasons = Reasons(job_, decision_);
   return plan;
@@ -163,23 +187,23 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
                          ? request.stages
                          : static_cast<int>(std::min<int64_t>(request.spec.stages,
                                                               std::numeric_limits<int>::max()));
-  const int layers = static_cast<int>(graph.CutPoints().size()) + 1;
-  if (stages > layers) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the model can be cut into at most ", FormatCount(layers, "stage"), "; ",
-                     stages, " were asked for: set pipeline.stages to ", layers, " or less"));
-  }
   LH_ASSIGN_OR_RETURN(EligibleNodes eligible, SelectNodes(request, stages));
   const int nodes = static_cast<int>(eligible.nodes.size());
   Job job(request.spec, std::move(graph), std::move(eligible), Links(request.links));
+  if (stages > job.StagesMax()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the model can be cut into at most ", FormatCount(job.StagesMax(), "stage"), "; ", stages,
+        " were asked for: set pipeline.stages to ", job.StagesMax(), " or less"));
+  }
   Planner planner(job, stages > 0);
   LH_RETURN_IF_ERROR(planner.ComputeLegs());
-  const int most = std::min(layers, nodes);
-  const Effort effort = stages > 0 ? EffortForCount(layers, stages, job.micro_batches())
-                                   : EffortForCounts(layers, most, job.micro_batches());
+  const int units = job.cheapest.units.count();
+  const int most = std::min(units, nodes);
+  const Effort effort = stages > 0 ? EffortForCount(units, stages, job.micro_batches())
+                                   : EffortForCounts(units, most, job.micro_batches());
   LH_RETURN_IF_ERROR(planner.TryCounts(effort));
   if (!planner.found() && stages == 0 && effort.counts.back() != most) {
-    LH_RETURN_IF_ERROR(planner.TryCounts(EffortForCount(layers, most, job.micro_batches())));
+    LH_RETURN_IF_ERROR(planner.TryCounts(EffortForCount(units, most, job.micro_batches())));
   }
   return planner.Choose();
 }

@@ -210,6 +210,21 @@ void AddSharedHosts(const Job& job, const Candidate& chosen, std::vector<std::st
   }
 }
 
+void AddRecomputation(const Job& job, const Candidate& chosen, std::vector<std::string>& reasons) {
+  for (size_t stage = 0; stage < chosen.plan.stages.size(); ++stage) {
+    const StagePlacement& placement = chosen.plan.stages[stage];
+    if (!placement.recompute) continue;
+    const double needed = static_cast<double>(placement.memory.total());
+    const double kept = static_cast<double>(placement.kept_memory_bytes);
+    const double available = static_cast<double>(NodeOf(job, chosen, stage).memory_bytes);
+    reasons.push_back(absl::StrCat(
+        "Stage ", stage, " makes activations again in backward",
+        job.spec.recompute == run::Recompute::kAlways ? ", as asked for" : "", ": it needs ",
+        FormatMebibytes(needed), ", and ", FormatMebibytes(kept), " otherwise; node ",
+        placement.node, " has ", FormatMebibytes(available), "."));
+  }
+}
+
 void AddUnusedNodes(const Job& job, const Candidate& chosen, std::vector<std::string>& reasons) {
   std::vector<std::string> unused;
   for (size_t node = 0; node < job.eligible.nodes.size(); ++node) {
@@ -230,6 +245,7 @@ std::vector<std::string> Reasons(const Job& job, const Decision& decision) {
   std::vector<std::string> reasons = {WhyThisManyStages(job, decision), WhatLimits(job, chosen),
                                       WhyThisPlacement(job, decision)};
   AddCodecs(job, chosen, reasons);
+  AddRecomputation(job, chosen, reasons);
   AddSharedHosts(job, chosen, reasons);
   AddUnusedNodes(job, chosen, reasons);
   for (const std::string& sentence : job.eligible.excluded) reasons.push_back(sentence + ".");

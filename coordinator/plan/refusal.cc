@@ -44,22 +44,24 @@ std::vector<int> EvenBounds(int units, int stages) {
 // The partition over `order` whose fullest node is the least full.
 std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
                                 const std::vector<int>& order) {
+  Cutting& cutting = job.CuttingFor(static_cast<int>(order.size()));
+  const int units = cutting.units.count();
+  const bool recompute = job.spec.recompute != run::Recompute::kNever;
   const auto demand = [&](int stage, int begin, int end) {
-    return Demand{&job.eligible.nodes[order[stage]], job.units.Ops(begin, end),
-                  job.memory.Of(begin, end, schedule.slots()[stage])};
+    return Demand{&job.eligible.nodes[order[stage]], cutting.units.Ops(begin, end),
+                  cutting.memory.Of(begin, end, schedule.slots()[stage], recompute)};
   };
   const auto load = [&](int stage, int begin, int end) { return demand(stage, begin, end).Load(); };
   const auto always = [](int, int, int) { return true; };
   const auto no_bytes = [](int) { return 0.0; };
   const std::optional<std::vector<int>> bounds =
-      job.units.count() > kExactUnitsMax
-          ? EvenBounds(job.units.count(), static_cast<int>(order.size()))
-          : MinimizeSlowestStage({.units = job.units.count(),
-                                  .stages = static_cast<int>(order.size()),
-                                  .seconds = load,
-                                  .fits = always,
-                                  .cut_bytes = no_bytes});
-  LH_CHECK(bounds.has_value(), job.units.count(), " units in ", order.size(), " stages");
+      units > kExactUnitsMax ? EvenBounds(units, static_cast<int>(order.size()))
+                             : MinimizeSlowestStage({.units = units,
+                                                     .stages = static_cast<int>(order.size()),
+                                                     .seconds = load,
+                                                     .fits = always,
+                                                     .cut_bytes = no_bytes});
+  LH_CHECK(bounds.has_value(), units, " units in ", order.size(), " stages");
   std::vector<Demand> demands;
   for (size_t stage = 0; stage < order.size(); ++stage) {
     demands.push_back(demand(static_cast<int>(stage), (*bounds)[stage], (*bounds)[stage + 1]));
@@ -78,11 +80,14 @@ std::string Remedy(const Job& job, const Demand& fullest, size_t stages, bool st
   if (memory.activations > state && job.spec.schedule == "gpipe" && job.micro_batches() > 1) {
     remedies.push_back("schedule 1f1b, which keeps fewer micro-batches in flight");
   }
-  const size_t stages_max = std::min<size_t>(job.units.count(), job.eligible.nodes.size());
+  const size_t stages_max = std::min<size_t>(job.StagesMax(), job.eligible.nodes.size());
   if (stages_fixed && stages < stages_max) {
     remedies.push_back(absl::StrCat("more stages (pipeline.stages up to ", stages_max, ")"));
-  } else if (stages < static_cast<size_t>(job.units.count())) {
+  } else if (stages < static_cast<size_t>(job.StagesMax())) {
     remedies.push_back("more nodes");
+  }
+  if (job.spec.recompute == run::Recompute::kNever) {
+    remedies.push_back("pipeline.recompute: auto, which keeps fewer activations");
   }
   remedies.push_back("nodes with more memory");
   remedies.push_back("a smaller model");

@@ -126,6 +126,7 @@ struct Writer {
       peer->set_data_address(stage.data_address);
       peer->set_first_op(static_cast<uint32_t>(stage.range.begin));
       peer->set_end_op(static_cast<uint32_t>(stage.range.end));
+      peer->set_recompute(stage.recompute);
     }
     out->mutable_link_codecs()->Add(message.link_codecs.begin(), message.link_codecs.end());
     out->set_numeric_class(message.numeric_class);

@@ -145,7 +145,7 @@ control::Assignment MakeAssignment() {
   message.token = "secret";
   message.spec = run::ExampleSpec();
   message.stage = 1;
-  message.stages = {{"b1", "127.0.0.1:1", {0, 10}}, {"b2", "[::1]:2", {10, 30}}};
+  message.stages = {{"b1", "127.0.0.1:1", {0, 10}, true}, {"b2", "[::1]:2", {10, 30}}};
   message.link_codecs = {"zstd"};
   message.numeric_class = "cpu-x";
   message.start_step = 100;
@@ -165,6 +165,8 @@ TEST(CoordinatorToWorker, Assignment) {
   ASSERT_EQ(message.stages.size(), 2u);
   EXPECT_EQ(message.stages[0].node, "b1");
   EXPECT_EQ(message.stages[0].range, (model::OpRange{0, 10}));
+  EXPECT_TRUE(message.stages[0].recompute);
+  EXPECT_FALSE(message.stages[1].recompute);
   EXPECT_EQ(message.stages[1].data_address, "[::1]:2");
   EXPECT_THAT(message.link_codecs, testing::ElementsAre("zstd"));
   EXPECT_EQ(message.numeric_class, "cpu-x");

@@ -129,6 +129,7 @@ void ReadStages(const v1::Assignment& wire, WireCheck& check, worker::Assignment
     stage.data_address = check.DialAddress("data_address", peer.data_address());
     stage.range.begin = static_cast<int>(check.Count("first_op", peer.first_op(), 1 << 20));
     stage.range.end = static_cast<int>(check.Count("end_op", peer.end_op(), 1 << 20));
+    stage.recompute = peer.recompute();
   }
   for (const std::string& codec : wire.link_codecs()) {
     message.link_codecs.push_back(check.Name("codec", codec));

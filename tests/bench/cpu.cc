@@ -85,7 +85,7 @@ class Trainer {
     const double count = static_cast<double>(tokens_.size());
     double loss = 0;
     Check(stage_->ZeroGradients());
-    Check(stage_->Forward(0, tokens_, tokens_, &loss));
+    Check(stage_->Forward({0, tokens_, tokens_, &loss, step_ + 1, 0, true}));
     Check(stage_->Backward(0));
     Check(stage_->SumUses());
     Check(stage_->ApplyAdamW({.learning_rate = 1e-4,

@@ -47,19 +47,25 @@ def run_file(name, **options):
              tokenizer="bytes", validation_fraction=0.1, steps=20, global_batch=8, micro_batch=1,
              learning_rate="3.0e-3", beta2=0.95, weight_decay=0.1, grad_clip=0.5, warmup_steps=2,
              min_learning_rate="1.0e-4", seed=7, evaluate_every=0, stages="auto", schedule="1f1b",
-             codec="none", every=0)
+             codec="none", every=0, family="gpt2", kv_heads="auto", dropout=0,
+             recompute="auto", graph=None)
     unknown = set(options) - set(o)
     assert not unknown, unknown
     o.update(options)
-    return f"""name: {name}
-model:
-  family: gpt2
+    model = f"""
+  family: {o['family']}
   layers: {o['layers']}
   hidden: {o['hidden']}
   heads: {o['heads']}
+  kv_heads: {o['kv_heads']}
   context: {o['context']}
   vocab: {o['vocab']}
   tied: {o['tied']}
+  dropout: {o['dropout']}"""
+    if o["graph"] is not None:
+        model = f" {{graph: {o['graph']}}}"
+    return f"""name: {name}
+model:{model}
 data:
   train: {o['train']}
   tokenizer: {o['tokenizer']}
@@ -80,7 +86,7 @@ train:
     min_learning_rate: {o['min_learning_rate']}
   seed: {o['seed']}
   evaluate_every: {o['evaluate_every']}
-pipeline: {{stages: {o['stages']}, schedule: {o['schedule']}}}
+pipeline: {{stages: {o['stages']}, schedule: {o['schedule']}, recompute: {o['recompute']}}}
 exchange: {{codec: {o['codec']}}}
 checkpoint: {{every: {o['every']}}}
 """

@@ -3,6 +3,8 @@
 schedule, lossless codec, thread count, and for runs that were stopped or lost a worker on the way.
 """
 
+import hashlib
+import json
 import signal
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 from harness import Cluster, Failure, check_steps, wait_for  # noqa: E402
 
 STEPS = 20
+FEW_STEPS = 6
+GRAPH = Path(__file__).resolve().parent / "skip_graph.json"
 
 
 class Comparison:
@@ -83,6 +87,32 @@ def kill_and_resume(cluster, same, threads):
     same.add(f"killed after {shown['step']}, 3 then 4 stages", cluster.digest("killed"))
 
 
+def fingerprint(lines):
+    """Of every loss and gradient norm, to the last bit: weights that differ show in both."""
+    text = json.dumps([[line["loss"], line["gradient_norm"]] for line in lines])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def models(cluster):
+    """Llama with grouped queries and dropout, tied and not, and a user's graph whose edge skips
+    stages: each over 1 to 4 stages, with and without recomputation, in pairs with the schedule."""
+    pairs = ((1, "1f1b", "never"), (2, "gpipe", "always"), (3, "1f1b", "always"),
+             (4, "gpipe", "never"))
+    kinds = {"llama-tied": dict(family="llama", kv_heads=2, dropout=0.1, tied="true"),
+             "llama": dict(family="llama", kv_heads=1, dropout=0.1, tied="false"),
+             "graph": dict(graph=GRAPH)}
+    count = 0
+    for name, options in kinds.items():
+        same = Comparison(name)
+        for stages, schedule, recompute in pairs:
+            lines = cluster.train(f"{name}-{stages}", stages=stages, schedule=schedule,
+                                  recompute=recompute, steps=FEW_STEPS, **options)
+            check_steps(lines, FEW_STEPS)
+            same.add(f"{stages} stages, {schedule}, recompute {recompute}", fingerprint(lines))
+        count += same.count
+    return count
+
+
 def main():
     total = 0
     with Cluster() as cluster:
@@ -92,7 +122,7 @@ def main():
         kill_and_resume(cluster, tied, threads=2)
         untied = partitions(cluster, "false")
         stop_and_resume(cluster, untied, "false")
-        total += tied.count + untied.count
+        total += tied.count + untied.count + models(cluster)
     with Cluster() as cluster:
         cluster.start(2, threads=[2, 2])
         for stages in (1, 2):

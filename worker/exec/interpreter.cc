@@ -235,10 +235,13 @@ absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction)
   }
   const Stopwatch compute(*clock_, pass_.timings.compute);
   double loss_sum = 0;
-  LH_RETURN_IF_ERROR(stage_->Forward(
-      SlotOf(instruction), is_first() ? absl::MakeConstSpan(tokens_) : absl::Span<const int32_t>(),
-      is_last() ? absl::MakeConstSpan(targets_) : absl::Span<const int32_t>(),
-      is_last() ? &loss_sum : nullptr));
+  compute::ForwardPass pass{SlotOf(instruction), {}, {}, is_last() ? &loss_sum : nullptr};
+  pass.first_sequence = instruction.micro_batch * options_.spec->train.micro_batch;
+  pass.step = pass_.step;
+  pass.training = !pass_.evaluation;
+  if (is_first()) pass.tokens = tokens_;
+  if (is_last()) pass.targets = targets_;
+  LH_RETURN_IF_ERROR(stage_->Forward(pass));
   if (is_last()) pass_.losses[instruction.micro_batch] = loss_sum;
   return absl::OkStatus();
 }

@@ -18,7 +18,7 @@ class NormsTest : public testing::Test {
   NormsTest()
       : graph_(*model::BuildGraph(
             {.layers = 3, .hidden = 8, .heads = 2, .context = 4, .vocab = 16, .tied = true})) {
-    const std::vector<int> cuts = graph_.CutPoints();
+    const std::vector<int> cuts = graph_.BlockPoints();
     const int end = static_cast<int>(graph_.ops.size());
     ranges_ = {{0, cuts[0]}, {cuts[0], cuts[1]}, {cuts[1], end}};
   }

@@ -77,6 +77,33 @@ INSTANTIATE_TEST_SUITE_P(StageExecutor, EveryPipeline,
                          testing::Combine(testing::Range(1, 5), testing::Values("gpipe", "1f1b"),
                                           testing::Bool()));
 
+// Dropout must draw for the micro-batch and the step that it is, again when recomputing, and not in
+// evaluation; tensors beside the residual cross cuts inside blocks.
+TEST(StageExecutor, DropoutRecomputationAndCutsInsideBlocksKeepTheBits) {
+  ReferenceRun reference({.llama = true});
+  std::vector<ReferenceRun::Step> expected;
+  for (int step = 1; step <= 3; ++step) expected.push_back(reference.RunStep(step));
+  const double validation = reference.ValidationLossSum();
+  for (const int stages : {1, 2, 3, 5}) {
+    for (const bool recompute : {false, true}) {
+      ExecutorCluster cluster({.stages = stages,
+                               .schedule = recompute ? "gpipe" : "1f1b",
+                               .llama = true,
+                               .inside_blocks = true,
+                               .recompute = recompute});
+      const auto results = cluster.RunSteps(1, 3);
+      for (int step = 1; step <= 3; ++step) {
+        ASSERT_TRUE(results[stages - 1].back().ok()) << results[stages - 1].back().status();
+        EXPECT_EQ(results[stages - 1][step - 1]->loss_sum, expected[step - 1].loss_sum);
+      }
+      const auto evaluations = cluster.Evaluate(3);
+      ASSERT_TRUE(evaluations.back().ok()) << evaluations.back().status();
+      EXPECT_EQ(evaluations.back()->loss_sum, validation);
+      EXPECT_EQ(cluster.State(), reference.State()) << stages << " stages, " << recompute;
+    }
+  }
+}
+
 TEST(StageExecutor, ThreadsDoNotChangeTheBits) {
   ReferenceRun reference({});
   ExecutorCluster cluster({.stages = 2, .threads = 2});

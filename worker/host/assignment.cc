@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compression/codec.h"
+#include "model/buffer_plan.h"
 #include "model/family.h"
 #include "schedule/replay.h"
 
@@ -99,10 +100,9 @@ LinkOptions MakeLink(const Assignment& assignment, const StagePlan& plan,
   // Two numbers for each parameter: its index and its sum of squares.
   link.norms_max = 2 * plan.graph.parameters.size();
   if (std::max(self, peer) - upstream == 1) {
-    const model::Edge& edge = plan.graph.edges[plan.graph.CutEdge(plan.ranges[upstream].end)];
     link.codec = assignment.link_codecs[upstream];
-    link.tensor_elements =
-        static_cast<uint64_t>(assignment.spec.train.micro_batch * plan.graph.context * edge.width);
+    link.tensor_elements = static_cast<uint64_t>(model::BoundaryElements(
+        plan.graph, plan.ranges[upstream].end, assignment.spec.train.micro_batch));
     link.window = schedule::LinkWindow(programs, upstream);
   }
   return link;

@@ -19,7 +19,7 @@ model::Graph GraphOf(const run::RunSpec& spec) { return *model::BuildGraph(spec.
 
 // Ends of the stages when the model is cut before each of these blocks.
 std::vector<int> Ends(const model::Graph& graph, const std::vector<int>& blocks) {
-  const std::vector<int> cuts = graph.CutPoints();
+  const std::vector<int> cuts = graph.BlockPoints();
   std::vector<int> ends;
   for (const int block : blocks) ends.push_back(cuts[block - 1]);
   ends.push_back(static_cast<int>(graph.ops.size()));
@@ -151,12 +151,11 @@ TEST(MakeStagePlan, RefusesWhatIsWrong) {
       {"empty stage", [](Assignment& a) { a.stages[1].range.end = a.stages[1].range.begin; },
        "stage 1 has operators"},
       {"backward stage", [](Assignment& a) { a.stages[1].range.end = 0; }, "stage 1 has operators"},
-      {"cut within a block",
-       [](Assignment& a) {
-         ++a.stages[0].range.end;
-         ++a.stages[1].range.begin;
+      {"cut in front of the loss",
+       [&](Assignment& a) {
+         a.stages[1].range.end = a.stages[2].range.begin = static_cast<int>(graph.ops.size()) - 1;
        },
-       "stage 0 has operators"},
+       "stage 1 has operators"},
       {"a middle stage with everything",
        [&](Assignment& a) { a.stages[1].range.end = static_cast<int>(graph.ops.size()); },
        "stage 1 has operators"},

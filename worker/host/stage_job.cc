@@ -171,7 +171,8 @@ absl::Status StageJob::Build() {
   const run::RunSpec& spec = assignment_.spec;
   SetPhase("building");
   const compute::StageOptions stage_options{plan_.ranges[assignment_.stage], spec.train.micro_batch,
-                                            plan_.program.slots};
+                                            plan_.program.slots,
+                                            assignment_.stages[assignment_.stage].recompute};
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
                                                             spec.train.seed));
   if (!assignment_.checkpoint.has_value()) return absl::OkStatus();

@@ -27,7 +27,7 @@ float Value(int parameter, int part, size_t element) {
 class StageStateTest : public testing::Test {
  protected:
   StageStateTest() {
-    const int cut = graph_.CutPoints()[1];
+    const int cut = graph_.BlockPoints()[1];
     const int end = static_cast<int>(graph_.ops.size());
     const std::vector<model::OpRange> ranges = {{0, cut}, {cut, end}};
     manifest_.run = "r";
@@ -113,7 +113,7 @@ TEST_F(StageStateTest, WhatThisNodeHasIsNotFetched) {
 
 TEST_F(StageStateTest, FetchesOnlyShardsThatTheStageNeeds) {
   PutRemote(0);
-  const int cut = graph_.CutPoints()[0];
+  const int cut = graph_.BlockPoints()[0];
   const auto stage = MakeStage({0, cut});
   ASSERT_TRUE(Load(*stage).ok());
   ExpectLoaded(*stage);

@@ -78,6 +78,11 @@ absl::Status CpuBackend::CopyToHost(void* host, const void* device, size_t bytes
   return absl::OkStatus();
 }
 
+absl::Status CpuBackend::Copy(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return absl::OkStatus();
+}
+
 absl::Status CpuBackend::Zero(void* device, size_t bytes) {
   if (bytes > 0) std::memset(device, 0, bytes);
   return absl::OkStatus();

@@ -21,6 +21,7 @@ class CpuBackend : public Backend {
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
   absl::Status CopyToHost(void* host, const void* device, size_t bytes) override;
+  absl::Status Copy(void* to, const void* from, size_t bytes) override;
   absl::Status Zero(void* device, size_t bytes) override;
   absl::Status Synchronize() override;
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;

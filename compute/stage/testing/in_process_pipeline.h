@@ -26,13 +26,13 @@ class InProcessPipeline {
  public:
   // `cuts`: cut points between stages, ascending.
   InProcessPipeline(const model::Graph& graph, std::vector<int> cuts, int64_t micro_batch,
-                    int slots, Backend& backend, uint64_t seed)
-      : graph_(graph), slots_(slots) {
+                    int slots, Backend& backend, uint64_t seed, bool recompute = false)
+      : graph_(graph), micro_batch_(micro_batch), slots_(slots) {
     cuts.insert(cuts.begin(), 0);
     cuts.push_back(static_cast<int>(graph.ops.size()));
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      auto stage =
-          Stage<T>::Create(graph, {{cuts[i], cuts[i + 1]}, micro_batch, slots}, backend, seed);
+      auto stage = Stage<T>::Create(graph, {{cuts[i], cuts[i + 1]}, micro_batch, slots, recompute},
+                                    backend, seed);
       LH_CHECK(stage.ok(), stage.status().ToString());
       stages_.push_back(*std::move(stage));
     }
@@ -41,14 +41,15 @@ class InProcessPipeline {
   Stage<T>& stage(int i) { return *stages_[i]; }
   Stage<T>& last() { return *stages_.back(); }
 
-  double Forward(int slot, const TestBatch& batch) {
+  // Training; the micro-batch is number `m` of step `step`.
+  double Forward(int slot, const TestBatch& batch, int64_t step = 1, int64_t m = 0) {
     double loss_sum = 0;
     for (size_t i = 0; i < stages_.size(); ++i) {
       Stage<T>& stage = *stages_[i];
       if (i > 0) Copy(stages_[i - 1]->output(slot), stage.input(slot));
       const auto tokens = stage.is_first() ? absl::MakeConstSpan(batch.tokens) : kNoIntegers;
       const auto targets = stage.is_last() ? absl::MakeConstSpan(batch.targets) : kNoIntegers;
-      Check(stage.Forward(slot, tokens, targets, &loss_sum));
+      Check(stage.Forward({slot, tokens, targets, &loss_sum, step, m * micro_batch_, true}));
     }
     return loss_sum;
   }
@@ -61,12 +62,13 @@ class InProcessPipeline {
   }
 
   // Zeroes the gradients, runs all micro-batches, sums the uses. Returns the loss of each.
-  std::vector<double> Accumulate(const std::vector<TestBatch>& batches, TestOrder order) {
+  std::vector<double> Accumulate(const std::vector<TestBatch>& batches, TestOrder order,
+                                 int64_t step = 1) {
     for (auto& stage : stages_) Check(stage->ZeroGradients());
     std::vector<double> losses;
     for (size_t m = 0; m < batches.size(); ++m) {
       const int slot = static_cast<int>(m) % slots_;
-      losses.push_back(Forward(slot, batches[m]));
+      losses.push_back(Forward(slot, batches[m], step, static_cast<int64_t>(m)));
       if (order == TestOrder::kOneByOne) Backward(slot);
     }
     if (order == TestOrder::kGpipe) {
@@ -161,6 +163,7 @@ class InProcessPipeline {
   }
 
   const model::Graph& graph_;
+  const int64_t micro_batch_;
   const int slots_;
   std::vector<std::unique_ptr<Stage<T>>> stages_;
 };

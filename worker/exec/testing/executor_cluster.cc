@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/rng.h"
+#include "model/buffer_plan.h"
 #include "model/family.h"
 #include "schedule/replay.h"
 #include "worker/comm/in_process_mesh.h"
@@ -60,13 +61,13 @@ std::unique_ptr<data::Batches> MakeBatches(const run::RunSpec& spec,
                                          spec.model.context);
 }
 
-std::vector<model::OpRange> CutEvenly(const model::Graph& graph, int stages) {
-  const std::vector<int> cuts = graph.CutPoints();
-  LH_CHECK(static_cast<int>(cuts.size()) >= stages - 1, cuts.size(), " cut points");
+std::vector<model::OpRange> CutEvenly(const model::Graph& graph, const ClusterOptions& options) {
+  const std::vector<int> cuts = options.inside_blocks ? graph.CutPoints() : graph.BlockPoints();
+  LH_CHECK(static_cast<int>(cuts.size()) >= options.stages - 1, cuts.size(), " cut points");
   std::vector<model::OpRange> ranges;
   int begin = 0;
-  for (int s = 1; s < stages; ++s) {
-    const int end = cuts[s * (cuts.size() + 1) / stages - 1];
+  for (int s = 1; s < options.stages; ++s) {
+    const int end = cuts[s * (cuts.size() + 1) / options.stages - 1];
     ranges.push_back({begin, end});
     begin = end;
   }
@@ -117,6 +118,9 @@ run::RunSpec ClusterSpec(const ClusterOptions& options) {
   spec.name = "cluster";
   spec.model = {
       .layers = 4, .hidden = 32, .heads = 4, .context = 16, .vocab = 48, .tied = options.tied};
+  spec.model.family = options.llama ? "llama" : "gpt2";
+  spec.model.kv_heads = options.llama ? 2 : 0;
+  spec.model.dropout = options.llama ? 0.2 : 0;
   spec.data.train = "memory";
   spec.data.validation_fraction = kValidationFraction;
   spec.train.steps = 20;
@@ -138,7 +142,7 @@ ExecutorCluster::ExecutorCluster(const ClusterOptions& options)
       graph_(Get(model::BuildGraph(spec_.model))),
       shape_(ShapeOf(options)),
       layout_(shape_),
-      ranges_(CutEvenly(graph_, options.stages)),
+      ranges_(CutEvenly(graph_, options)),
       tokens_(std::make_unique<MemoryTokens>(spec_.model.vocab, options.token_outside)),
       batches_(MakeBatches(spec_, *tokens_)),
       network_(RealClock()) {
@@ -196,7 +200,8 @@ ExchangeOptions ExecutorCluster::MakeExchangeOptions(
     link.norms_max = 2 * graph_.parameters.size();
     if (distance == 1) {
       link.codec = options_.codec;
-      link.tensor_elements = spec_.train.micro_batch * spec_.model.context * spec_.model.hidden;
+      const int cut = ranges_[std::min(layout_.stage(group), layout_.stage(peer))].end;
+      link.tensor_elements = model::BoundaryElements(graph_, cut, spec_.train.micro_batch);
       link.window = schedule::LinkWindow(programs, std::min(group, peer));
     }
     if (ends) link.tied_elements = spec_.model.vocab * spec_.model.hidden;
@@ -214,6 +219,7 @@ void ExecutorCluster::BuildGroup(int group, const ExecutorOptions& shared,
   stage_options.micro_batch = spec_.train.micro_batch;
   stage_options.slots = programs[group].slots;
   parts.backend = compute::MakeCpuBackend(options_.threads);
+  stage_options.recompute = options_.recompute;
   parts.stage =
       Get(compute::Stage<float>::Create(graph_, stage_options, *parts.backend, spec_.train.seed));
   if (options_.exact_replicas) {
@@ -313,7 +319,7 @@ double ReferenceRun::SumGradients(int64_t step) {
     if (exact_) Must(stage_->ZeroGradients());
     batches_->Train(step, m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
     double loss = 0;
-    Must(stage_->Forward(0, tokens, targets, &loss));
+    Must(stage_->Forward({0, tokens, targets, &loss, step, m * train.micro_batch, true}));
     Must(stage_->Backward(0));
     loss_sum += loss;
     if (exact_) parts.push_back(Accumulators());
@@ -373,7 +379,7 @@ double ReferenceRun::ValidationLossSum() {
   for (int64_t m = 0; m < batches_->validation_micro_batches(); ++m) {
     batches_->Validation(m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
     double loss = 0;
-    Must(stage_->Forward(0, tokens, targets, &loss));
+    Must(stage_->Forward({0, tokens, targets, &loss}));
     sum += loss;
   }
   return sum;

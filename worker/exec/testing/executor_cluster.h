@@ -32,6 +32,9 @@ struct ClusterOptions {
   int micro_batches = 6;  // a step
   std::string schedule = "1f1b";
   bool tied = true;
+  bool llama = false;          // with grouped queries and dropout, instead of the GPT-2
+  bool inside_blocks = false;  // cut anywhere, not between blocks
+  bool recompute = false;
   std::string codec = "none";  // of every link
   int threads = 1;             // of each stage's backend
   int32_t token_outside = -1;  // put into the training part, where every sequence meets it
