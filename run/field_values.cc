@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -98,6 +99,22 @@ std::string Check(const Whole& whole) {
   if (*whole.value >= whole.min && *whole.value <= whole.max) return "";
   return absl::StrCat("must be ", Range(whole), ", got ", *whole.value);
 }
+// What one of the numbers must be.
+Whole OneOf(const Wholes& wholes, int64_t* value) {
+  const bool alone = wholes.value->size() == 1;
+  return {value, wholes.min, wholes.max, alone ? wholes.zero_word : ""};
+}
+
+std::string Check(const Wholes& wholes) {
+  if (wholes.value->empty() || wholes.value->size() > wholes.count_max) {
+    return absl::StrCat("must be a number or a list of at most ", wholes.count_max, ", got ",
+                        wholes.value->size());
+  }
+  for (int64_t& value : *wholes.value) {
+    if (std::string problem = Check(OneOf(wholes, &value)); !problem.empty()) return problem;
+  }
+  return "";
+}
 std::string Check(const Unsigned&) { return ""; }
 std::string Check(const Real& real) {
   const double value = *real.value;
@@ -154,6 +171,22 @@ std::string Read(const YamlNode& node, const Whole& whole) {
     return absl::StrCat("must be ", Range(whole), ", got 0");
   }
   return Check(whole);
+}
+std::string Read(const YamlNode& node, const Wholes& wholes) {
+  const bool list = node.kind == YamlNode::Kind::kSequence;
+  const size_t count = list ? node.items.size() : 1;
+  if (count == 0 || count > wholes.count_max) {
+    return absl::StrCat("expected a number or a list of at most ", wholes.count_max, ", got ",
+                        count);
+  }
+  std::vector<int64_t> values(count, 0);
+  for (size_t i = 0; i < count; ++i) {
+    const Whole whole{&values[i], wholes.min, wholes.max, list ? "" : wholes.zero_word};
+    std::string problem = Read(list ? node.items[i] : node, whole);
+    if (!problem.empty()) return problem;
+  }
+  *wholes.value = std::move(values);
+  return "";
 }
 std::string Read(const YamlNode& node, const Unsigned& number) {
   return ReadWhole(node, "a whole number from 0", *number.value);

@@ -43,6 +43,13 @@ struct Whole {
   int64_t min, max;
   std::string zero_word = "";
 };
+// One whole number, or a list of at most `count_max`, each as in Whole.
+struct Wholes {
+  std::vector<int64_t>* value;
+  int64_t min, max;
+  size_t count_max;
+  std::string zero_word = "";  // in place of the one number
+};
 // Any whole number in [0, 2^64).
 struct Unsigned {
   uint64_t* value;
@@ -91,7 +98,8 @@ struct Maps {
   std::function<std::vector<Field>()> add;
 };
 
-using Target = std::variant<Whole, Unsigned, Real, Reals, Flag, Text, Texts, Choice, Parsed, Maps>;
+using Target =
+    std::variant<Whole, Wholes, Unsigned, Real, Reals, Flag, Text, Texts, Choice, Parsed, Maps>;
 
 enum class Presence { kOptional, kRequired };
 

@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kStepsMax = 1'000'000'000;
 constexpr int64_t kSequencesMax = 1 << 20;
 constexpr int64_t kStagesMax = 1024;
+constexpr int64_t kReplicasMax = 64;
 // Beyond any use, yet far from the limits of the single precision that optimizers compute in.
 constexpr double kRateMax = 1e3;
 constexpr double kNormMax = 1e9;
@@ -84,6 +85,9 @@ std::vector<Field> FileFields(RunSpec& spec) {
   AddData(spec.data, fields);
   AddTrain(spec.train, fields);
   fields.push_back({"pipeline.stages", Whole{&spec.stages, 1, kStagesMax, "auto"}});
+  fields.push_back({"pipeline.replicas", Wholes{&spec.replicas, 1, kReplicasMax,
+                                                static_cast<size_t>(kStagesMax), "auto"}});
+  fields.push_back({"pipeline.exact_replicas", Flag{&spec.exact_replicas}});
   fields.push_back({"pipeline.schedule", Text{&spec.schedule, ScheduleNames()}});
   fields.push_back({"pipeline.recompute", Enum(&spec.recompute, {"auto", "always", "never"})});
   fields.push_back({"exchange.codec", Text{&spec.codec, CodecNames()}});

@@ -218,5 +218,21 @@ TEST(ParseRunFile, BombsAndBrokenFilesAreRefused) {
   }
 }
 
+TEST(RunFile, ReadsReplicas) {
+  const auto read = [](const std::string& text) {
+    return ParseRunFile(Changed("stages: auto", text), "first.yaml");
+  };
+  EXPECT_EQ(read("replicas: 2, exact_replicas: true")->replicas, (std::vector<int64_t>{2}));
+  EXPECT_TRUE(read("replicas: 2, exact_replicas: true")->exact_replicas);
+  EXPECT_EQ(read("replicas: auto")->replicas, (std::vector<int64_t>{0}));
+  EXPECT_EQ(read("stages: 2, replicas: [1, 3]")->replicas, (std::vector<int64_t>{1, 3}));
+  for (const char* bad : {"replicas: 0", "replicas: []", "replicas: [auto, 2]", "replicas: -1",
+                          "stages: 2, replicas: [1, 0]"}) {
+    const absl::Status status = read(bad).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("first.yaml:12: 'pipeline.replicas'"));
+  }
+}
+
 }  // namespace
 }  // namespace longhaul::run

@@ -19,6 +19,10 @@ Json ToValue(const Whole& whole) {
   if (!whole.zero_word.empty() && *whole.value == 0) return whole.zero_word;
   return *whole.value;
 }
+Json ToValue(const Wholes& wholes) {
+  if (wholes.value->size() != 1) return *wholes.value;
+  return ToValue(Whole{wholes.value->data(), wholes.min, wholes.max, wholes.zero_word});
+}
 Json ToValue(const Unsigned& number) { return *number.value; }
 Json ToValue(const Real& real) { return *real.value; }
 Json ToValue(const Reals& reals) {

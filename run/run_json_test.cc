@@ -70,5 +70,17 @@ TEST(RunJson, RefusesTheBad) {
   }
 }
 
+TEST(RunJson, ReplicasAreANumberAWordOrAList) {
+  for (const std::vector<int64_t>& replicas :
+       std::vector<std::vector<int64_t>>{{1}, {0}, {4}, {1, 2, 3}}) {
+    RunSpec spec = ExampleSpec();
+    spec.stages = 3;
+    spec.replicas = replicas;
+    const auto back = FromJson(ToJson(spec));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, spec);
+  }
+}
+
 }  // namespace
 }  // namespace longhaul::run

@@ -56,6 +56,34 @@ std::optional<Problem> FindModelProblem(const RunSpec& spec) {
   return std::nullopt;
 }
 
+bool IsPowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+std::optional<Problem> FindReplicasProblem(const RunSpec& spec) {
+  const int64_t micro_batches = spec.train.micro_batches();
+  if (spec.replicas.size() > 1 && static_cast<int64_t>(spec.replicas.size()) != spec.stages) {
+    return Problem{
+        "pipeline.replicas",
+        absl::StrCat("must be a number, auto or one number for each of pipeline.stages (",
+                     spec.stages == 0 ? "auto" : absl::StrCat(spec.stages), "), got ",
+                     spec.replicas.size(), " numbers")};
+  }
+  for (const int64_t replicas : spec.replicas) {
+    if (replicas > micro_batches) {
+      return Problem{"pipeline.replicas",
+                     absl::StrCat("must be at most the micro-batches of a step (train.global_batch "
+                                  "/ train.micro_batch = ",
+                                  micro_batches, "), got ", replicas)};
+    }
+    if (spec.exact_replicas && replicas > 0 && !AllowsExactReplicas(micro_batches, replicas)) {
+      return Problem{"pipeline.exact_replicas",
+                     absl::StrCat("needs a power of two of replicas with a power of two of "
+                                  "micro-batches each, got ",
+                                  replicas, " replicas and ", micro_batches, " micro-batches")};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Problem> FindTrainProblem(const RunSpec& spec) {
   const TrainSpec& train = spec.train;
   if (train.global_batch % train.micro_batch != 0) {
@@ -93,7 +121,13 @@ std::optional<Problem> FindProblem(const RunSpec& spec) {
     return Problem{"data.id", "must be 64 hexadecimal digits"};
   }
   if (auto problem = FindModelProblem(spec)) return problem;
-  return FindTrainProblem(spec);
+  if (auto problem = FindTrainProblem(spec)) return problem;
+  return FindReplicasProblem(spec);
+}
+
+bool AllowsExactReplicas(int64_t micro_batches, int64_t replicas) {
+  return replicas == 1 || (IsPowerOfTwo(replicas) && micro_batches % replicas == 0 &&
+                           IsPowerOfTwo(micro_batches / replicas));
 }
 
 absl::Status Validate(const RunSpec& spec) {

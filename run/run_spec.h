@@ -66,13 +66,22 @@ struct RunSpec {
   model::ModelSpec model;
   DataSpec data;
   TrainSpec train;
-  int64_t stages = 0;             // 0: auto
+  int64_t stages = 0;  // 0: auto
+  // Nodes that hold the same stage: one number for all stages (0: auto), or one for each.
+  std::vector<int64_t> replicas = {1};
+  // Gradients are summed over a fixed tree of micro-batches, and so have the same bits for every
+  // number of replicas that this allows.
+  bool exact_replicas = false;
   std::string schedule = "1f1b";  // gpipe | 1f1b
   Recompute recompute = Recompute::kAuto;
   std::string codec = "none";    // auto is the planner's choice
   int64_t checkpoint_every = 0;  // 0: only when the run stops or ends
   bool operator==(const RunSpec&) const = default;
 };
+
+// Whether `exact_replicas` allows so many: it, and the micro-batches that each takes, must be
+// powers of two; one is always allowed.
+bool AllowsExactReplicas(int64_t micro_batches, int64_t replicas);
 
 // What `schedule` and `codec` may say; for messages and for the tests that keep them in step with
 // the schedules and codecs that exist.

@@ -69,5 +69,28 @@ TEST(Validate, ChecksWhatNoFileWasReadFor) {
               HasSubstr("tokens"));
 }
 
+TEST(RunSpec, ReplicasFitStagesAndMicroBatches) {
+  RunSpec spec = ExampleSpec();  // 8 micro-batches
+  const auto problem = [&](int64_t stages, std::vector<int64_t> replicas, bool exact) {
+    spec.stages = stages;
+    spec.replicas = std::move(replicas);
+    spec.exact_replicas = exact;
+    return std::string(Validate(spec).message());
+  };
+  EXPECT_EQ(problem(0, {8}, true), "");
+  EXPECT_EQ(problem(0, {0}, true), "");
+  EXPECT_EQ(problem(0, {3}, false), "");
+  EXPECT_EQ(problem(2, {1, 4}, true), "");
+  EXPECT_THAT(problem(0, {9}, false), HasSubstr("'pipeline.replicas': must be at most"));
+  EXPECT_THAT(problem(0, {65}, false), HasSubstr("'pipeline.replicas': must be auto or a whole"));
+  EXPECT_THAT(problem(0, {1, 2}, false), HasSubstr("pipeline.stages (auto), got 2 numbers"));
+  EXPECT_THAT(problem(3, {1, 2}, false), HasSubstr("pipeline.stages (3), got 2 numbers"));
+  EXPECT_THAT(problem(2, {1, 0}, false), HasSubstr("got 0"));
+  EXPECT_THAT(problem(0, {3}, true), HasSubstr("got 3 replicas and 8 micro-batches"));
+  spec.train.global_batch = 24;
+  EXPECT_THAT(problem(0, {2}, true), HasSubstr("got 2 replicas and 6 micro-batches"));
+  EXPECT_EQ(problem(0, {1}, true), "");
+}
+
 }  // namespace
 }  // namespace longhaul::run
