@@ -70,6 +70,7 @@ class GraphStage : public Stage<T> {
 
   absl::Status Forward(const ForwardPass& pass) override;
   absl::Status Backward(int slot) override;
+  void WatchBackward(std::function<void(int op)> watch) override { watch_ = std::move(watch); }
   absl::Status ZeroGradients() override {
     auto& array = arrays_.gradient_array();
     return backend_.Zero(array.data(), static_cast<size_t>(array.bytes()));
@@ -99,8 +100,9 @@ class GraphStage : public Stage<T> {
   Backend& backend_;
   const uint64_t seed_;
   StageArrays<T> arrays_;
-  std::vector<Draws> draws_;  // by slot, of its latest Forward
-  int logits_slot_ = 0;       // of the latest Forward
+  std::vector<Draws> draws_;           // by slot, of its latest Forward
+  int logits_slot_ = 0;                // of the latest Forward
+  std::function<void(int op)> watch_;  // of the next Backward
 };
 
 template <typename T>
@@ -133,6 +135,7 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
 
 template <typename T>
 absl::Status GraphStage<T>::Backward(int slot) {
+  const std::function<void(int op)> watch = std::exchange(watch_, nullptr);
   for (const model::BackwardAction& action : arrays_.plan().backward) {
     OpCall<T> call = action.again ? arrays_.ForwardCall(action.op, slot, Phase::kAgain)
                                   : arrays_.BackwardCall(action.op, slot);
@@ -142,6 +145,7 @@ absl::Status GraphStage<T>::Backward(int slot) {
       continue;
     }
     LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
+    if (watch) watch(action.op);
     LH_RETURN_IF_ERROR(CollectContributions(action.op));
   }
   for (const model::EdgeCopy& copy : arrays_.plan().backward_copies) {

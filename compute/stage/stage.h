@@ -4,6 +4,7 @@
 #define LONGHAUL_COMPUTE_STAGE_STAGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -82,6 +83,9 @@ class Stage {
   virtual absl::Status Forward(const ForwardPass& pass) = 0;
   // Adds to the accumulators. Once for each Forward: the slot's activations are used up.
   virtual absl::Status Backward(int slot) = 0;
+  // In the next Backward alone, `watch` is called on its thread after each operator, the last
+  // first: accumulators of uses by operators from `op` on get nothing more from it.
+  virtual void WatchBackward(std::function<void(int op)> watch) = 0;
   virtual absl::Status ZeroGradients() = 0;
 
   // The gradient of a parameter summed over its uses here, in operator order: written into the

@@ -107,6 +107,10 @@ StageExecutor::Interpreter::Interpreter(ExecutorOptions options, compute::Stage<
       norms_layout_(*options_.graph, options_.ranges),
       slots_(options_.program) {
   CheckOptions();
+  if (options_.collective != nullptr) {
+    reducer_ =
+        std::make_unique<GradientReducer>(stage_->gradients(), *options_.collective, *clock_);
+  }
   tied_gradients_ = FindTiedGradients();
   if (is_first()) {
     size_t elements_max = 0;
@@ -143,31 +147,6 @@ void StageExecutor::Interpreter::CheckOptions() const {
                schedule::ToText(instruction), " of stage ", instruction.stage);
     }
   }
-}
-
-std::vector<absl::Span<float>> StageExecutor::Interpreter::FindTiedGradients() const {
-  std::vector<absl::Span<float>> found;
-  if (options_.shape.stages == 1 || !(is_first() || is_last())) return found;
-  const auto uses_in = [&](const model::OpRange& range, int parameter) {
-    const std::vector<model::ParameterUse> uses = options_.graph->Uses(range);
-    return std::count_if(uses.begin(), uses.end(), [&](const model::ParameterUse& use) {
-      return use.parameter == parameter;
-    });
-  };
-  for (const int parameter : options_.graph->TiedParameters()) {
-    const auto in_first = uses_in(options_.ranges.front(), parameter);
-    const auto in_last = uses_in(options_.ranges.back(), parameter);
-    if (in_first == 0 || in_last == 0) continue;
-    // With more uses at the end the sum would run in another order than on one stage.
-    LH_CHECK(in_last == 1, "parameter ", options_.graph->parameters[parameter].name, " has ",
-             in_last, " uses in the last stage");
-    for (const compute::StageGradient<float>& gradient : stage_->gradients()) {
-      if (gradient.use.parameter != parameter) continue;
-      found.push_back(gradient.values);
-      break;
-    }
-  }
-  return found;
 }
 
 absl::StatusOr<StepResult> StageExecutor::Interpreter::RunStep(int64_t step) {
@@ -256,10 +235,7 @@ absl::Status StageExecutor::Interpreter::RecvGradient(const Instruction& instruc
 
 absl::Status StageExecutor::Interpreter::Backward(const Instruction& instruction) {
   const Stopwatch compute(*clock_, pass_.timings.compute);
-  compute::GradientTree<float>* const tree = options_.gradient_tree;
-  if (tree != nullptr) LH_RETURN_IF_ERROR(tree->BeginMicroBatch());
-  LH_RETURN_IF_ERROR(stage_->Backward(SlotOf(instruction)));
-  return tree != nullptr ? tree->EndMicroBatch() : absl::OkStatus();
+  return AddGradients(SlotOf(instruction));
 }
 
 absl::Status StageExecutor::Interpreter::SendGradient(const Instruction& instruction) {
@@ -271,33 +247,6 @@ absl::Status StageExecutor::Interpreter::SumUses() {
   pass_.summed = true;
   const Stopwatch compute(*clock_, pass_.timings.compute);
   return stage_->SumUses();
-}
-
-absl::Status StageExecutor::Interpreter::SendTied(const Instruction& instruction) {
-  LH_RETURN_IF_ERROR(SumUses());
-  for (size_t i = 0; i < tied_gradients_.size(); ++i) {
-    LH_RETURN_IF_ERROR(Send(instruction, tied_gradients_[i], static_cast<uint32_t>(i)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status StageExecutor::Interpreter::RecvTiedGradient(const Instruction& instruction) {
-  LH_RETURN_IF_ERROR(SumUses());
-  for (size_t i = 0; i < tied_gradients_.size(); ++i) {
-    const absl::Span<float> own = tied_gradients_[i];
-    const absl::Span<float> head = absl::MakeSpan(tied_received_).first(own.size());
-    LH_RETURN_IF_ERROR(Receive(instruction, head, static_cast<uint32_t>(i)));
-    const Stopwatch compute(*clock_, pass_.timings.compute);
-    LH_RETURN_IF_ERROR(compute::Add<float>(stage_->backend(), own, head, own));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status StageExecutor::Interpreter::RecvTiedSum(const Instruction& instruction) {
-  for (size_t i = 0; i < tied_gradients_.size(); ++i) {
-    LH_RETURN_IF_ERROR(Receive(instruction, tied_gradients_[i], static_cast<uint32_t>(i)));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status StageExecutor::Interpreter::RecvNorms(const Instruction& instruction) {

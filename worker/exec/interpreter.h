@@ -3,6 +3,7 @@
 #define LONGHAUL_WORKER_EXEC_INTERPRETER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "schedule/groups.h"
+#include "worker/exec/gradient_reducer.h"
 #include "worker/exec/norms.h"
 #include "worker/exec/stage_executor.h"
 #include "worker/exec/verdict.h"
@@ -40,6 +42,7 @@ class StageExecutor::Interpreter {
     int64_t step = 0;
     bool evaluation = false;
     bool summed = false;                     // SumUses has been called
+    int backwards = 0;                       // of this group\'s micro-batches
     std::vector<double> losses;              // by micro-batch; last stage
     std::vector<ParameterNorm> norms_after;  // of the stages after this one
     Verdict verdict;
@@ -69,6 +72,9 @@ class StageExecutor::Interpreter {
   absl::Status SendVerdict(const Instruction& instruction);
   absl::Status OptimizerStep(const Instruction& instruction);
 
+  // Backward of a micro-batch into the accumulators, which its stage's replicas sum from the step's
+  // last one on.
+  absl::Status AddGradients(int slot);
   // Once a step, before anything reads a whole gradient.
   absl::Status SumUses();
   // This stage's norms, then those of the stages after it.
@@ -106,6 +112,7 @@ class StageExecutor::Interpreter {
   const schedule::Groups training_groups_, evaluation_groups_;
   const std::string name_;  // "stage 1 replica 2"
   const NormsLayout norms_layout_;
+  std::unique_ptr<GradientReducer> reducer_;  // null: one replica
   std::vector<absl::Span<float>> tied_gradients_;
   std::vector<float> tied_received_;       // first stage: the head use's accumulator as it came
   std::vector<int32_t> tokens_, targets_;  // of one micro-batch; first and last stage

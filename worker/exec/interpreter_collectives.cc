@@ -7,12 +7,27 @@
 
 namespace longhaul::worker {
 
+absl::Status StageExecutor::Interpreter::AddGradients(int slot) {
+  const int own = static_cast<int>(
+      training_groups_.MicroBatches(training_groups_.GroupOf(options_.stage, options_.replica))
+          .size());
+  const bool reduce = ++pass_.backwards == own && reducer_ != nullptr;
+  if (reduce) reducer_->Begin(Deadline());
+  compute::GradientTree<float>* const tree = options_.gradient_tree;
+  if (tree != nullptr) LH_RETURN_IF_ERROR(tree->BeginMicroBatch());
+  // The tree adds its sums after the last operator: nothing is final before.
+  if (reduce && tree == nullptr) {
+    stage_->WatchBackward([this](int op) { reducer_->Final(op); });
+  }
+  LH_RETURN_IF_ERROR(stage_->Backward(slot));
+  if (tree != nullptr) LH_RETURN_IF_ERROR(tree->EndMicroBatch());
+  if (reduce) reducer_->Final(0);
+  return absl::OkStatus();
+}
+
 absl::Status StageExecutor::Interpreter::ReduceGradients(const Instruction& instruction) {
   const Stopwatch wait(*clock_, pass_.timings.wait);
-  for (const compute::StageGradient<float>& gradient : stage_->gradients()) {
-    LH_RETURN_IF_ERROR(options_.collective->AllReduceSum(gradient.values, Deadline()));
-  }
-  return absl::OkStatus();
+  return reducer_->Finish();
 }
 
 // Each replica knows the losses of its own micro-batches; the others' are zero, which adds nothing
