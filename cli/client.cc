@@ -146,12 +146,13 @@ absl::StatusOr<std::string> Client::StopRun(const std::string& run) {
   return response.text();
 }
 
-absl::StatusOr<std::string> Client::ResumeRun(const std::string& run, int stages,
-                                              std::optional<uint64_t> step) {
+absl::StatusOr<std::string> Client::ResumeRun(const std::string& run,
+                                              const ResumeChanges& changes) {
   v1::ResumeRunRequest request;
   request.set_run(run);
-  request.set_stages(static_cast<uint32_t>(stages));
-  if (step.has_value()) request.set_step(*step);
+  request.set_stages(static_cast<uint32_t>(changes.stages));
+  request.set_replicas(static_cast<uint32_t>(changes.replicas));
+  if (changes.step.has_value()) request.set_step(*changes.step);
   LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::ResumeRun, request, kRequestMax));
   return response.text();
 }

@@ -16,6 +16,13 @@
 
 namespace longhaul::cli {
 
+// What a resume changes of a run; what is left out stays as it was.
+struct ResumeChanges {
+  int stages = 0;                // 0: as before
+  int replicas = 0;              // of every stage; 0: as before
+  std::optional<uint64_t> step;  // of the checkpoint to go back to; 0: the beginning
+};
+
 // One channel. Every call but WatchRun has a deadline. What the coordinator refuses keeps its words
 // and, but for Unavailable, its code: Unavailable always means that nobody answered, and says which
 // address was tried and how it was found.
@@ -29,8 +36,7 @@ class Client {
 
   absl::StatusOr<std::string> StartRun(const std::string& spec_json);
   absl::StatusOr<std::string> StopRun(const std::string& run);
-  absl::StatusOr<std::string> ResumeRun(const std::string& run, int stages,
-                                        std::optional<uint64_t> step);
+  absl::StatusOr<std::string> ResumeRun(const std::string& run, const ResumeChanges& changes);
   absl::StatusOr<v1::ListRunsResponse> ListRuns();
   absl::StatusOr<v1::RunSummary> ShowRun(const std::string& run);
   // Calls `on_update` for every update until it says false or the coordinator ends the stream,

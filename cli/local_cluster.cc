@@ -122,7 +122,7 @@ absl::Status WriteConfigs(const LocalClusterOptions& options, const std::string&
         absl::StrCat(worker, "/config.yaml"),
         absl::StrCat("name: ", name, "\nsite: site-", site, "\ncoordinator: ", coordinator,
                      "\nfolder: ", Quoted(worker + "/state"), "\nthreads: ", threads,
-                     "\ncluster_token_file: ", token, "\n")));
+                     "\ntrusted_network: true", "\ncluster_token_file: ", token, "\n")));
   }
   return absl::OkStatus();
 }

@@ -23,18 +23,22 @@ nlohmann::ordered_json NodeToJson(const v1::NodeSummary& node) {
                                    {"bytes_per_second", node.bytes_per_second()},
                                    {"numeric_class", node.numeric_class()},
                                    {"data_address", node.data_address()},
+                                   {"trusted_network", node.trusted_network()},
                                    {"version", node.version()},
                                    {"incarnation", node.incarnation()},
                                    {"lease_seconds_left", node.lease_seconds_left()}};
   if (!node.run().empty()) {
     object["run"] = node.run();
     object["stage"] = node.stage();
+    object["replica"] = node.replica();
   }
   return object;
 }
 
 std::string Work(const v1::NodeSummary& node) {
-  return node.run().empty() ? "-" : absl::StrCat(node.run(), " stage ", node.stage());
+  if (node.run().empty()) return "-";
+  const std::string stage = absl::StrCat(node.run(), " stage ", node.stage());
+  return node.replicated() ? absl::StrCat(stage, " replica ", node.replica()) : stage;
 }
 
 int List(Context& context) {
@@ -71,6 +75,7 @@ void PrintNode(const v1::NodeSummary& node) {
        {"memory rate", absl::StrCat(FormatBytes(node.bytes_per_second()), "/s")},
        {"numeric class", node.numeric_class()},
        {"data address", node.data_address()},
+       {"trusted network", node.trusted_network() ? "yes" : "no"},
        {"version", node.version()},
        {"incarnation", absl::StrCat(node.incarnation())},
        {"lease left", FormatSeconds(node.lease_seconds_left())}});

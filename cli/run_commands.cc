@@ -20,8 +20,7 @@ struct RunOptions {
   std::string run;
   bool wait = false;
   uint64_t after = 0;
-  int stages = 0;
-  std::optional<uint64_t> step;
+  ResumeChanges changes;
 };
 
 // Prints an answer of the coordinator in words or as {"run","text"}.
@@ -104,11 +103,11 @@ int Resume(Context& context, const RunOptions& options) {
   if (!client.ok()) return Fail(client.status());
   auto before = (*client)->ShowRun(options.run);
   if (!before.ok()) return Fail(before.status());
-  auto text = (*client)->ResumeRun(options.run, options.stages, options.step);
+  auto text = (*client)->ResumeRun(options.run, options.changes);
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, options.run, *text);
   if (!options.wait) return kExitDone;
-  const uint64_t after = options.step.value_or(before->checkpoint_step());
+  const uint64_t after = options.changes.step.value_or(before->checkpoint_step());
   return FollowRun(context, *std::move(client), options.run, after);
 }
 
@@ -146,9 +145,11 @@ void RegisterRunCommands(CLI::App& app, Context& context, Command& chosen) {
 
   CLI::App* resume = add("resume", "continue from a checkpoint", Resume);
   resume->add_option("run", options->run, "name of the run")->required();
-  resume->add_option("--stages", options->stages, "number of stages (as before)")
+  resume->add_option("--stages", options->changes.stages, "number of stages (as before)")
       ->check(CLI::Range(1, 1024));
-  resume->add_option("--step", options->step,
+  resume->add_option("--replicas", options->changes.replicas, "replicas of every stage (as before)")
+      ->check(CLI::Range(1, 64));
+  resume->add_option("--step", options->changes.step,
                      "step of the checkpoint to go back to, 0: the beginning (the newest)");
   resume->add_flag("--wait", options->wait, "follow the run to its end");
 }

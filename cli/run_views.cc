@@ -50,6 +50,7 @@ nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
   auto stages = nlohmann::ordered_json::array();
   for (const v1::StageSummary& stage : run.stages()) {
     stages.push_back({{"stage", stage.stage()},
+                      {"replica", stage.replica()},
                       {"node", stage.node()},
                       {"site", stage.site()},
                       {"first_layer", stage.first_layer()},
@@ -110,7 +111,9 @@ void PrintRun(const v1::RunSummary& run) {
   std::vector<std::vector<std::string>> rows = {
       {"STAGE", "NODE", "SITE", "LAYERS", "STEP", "SECONDS", "COMPUTE", "WAIT"}};
   for (const v1::StageSummary& stage : run.stages()) {
-    rows.push_back({absl::StrCat(stage.stage()), stage.node(), stage.site(),
+    rows.push_back({stage.replicated() ? absl::StrCat(stage.stage(), " replica ", stage.replica())
+                                       : absl::StrCat(stage.stage()),
+                    stage.node(), stage.site(),
                     absl::StrCat(stage.first_layer(), "-", stage.last_layer()),
                     absl::StrCat(stage.step()), absl::StrFormat("%.3f", stage.total_seconds()),
                     absl::StrFormat("%.3f", stage.compute_seconds()),

@@ -18,6 +18,9 @@
 
 namespace longhaul::control {
 
+// A `stage` below numbers the device groups of the plan, stage by stage and replica by replica:
+// with one replica each it is the stage.
+
 // --- to the coordinator ---
 
 // A worker's place in a run, as it claims it when it re-attaches.
@@ -30,6 +33,7 @@ struct Attachment {
 struct Ready {
   std::string run;
   Epoch epoch;
+  std::string rendezvous = "";  // bytes for the stage's other replicas; empty: it has none
 };
 // A stage finished an optimizer step.
 struct StepReport {
@@ -39,7 +43,7 @@ struct StepReport {
   int stages = 0;
   int64_t step = 0;
   bool applied = true;
-  double loss = 0;  // mean over the step's tokens; last stage only
+  double loss = 0;  // mean over the step's tokens; last stage only, each of its replicas
   double gradient_norm = 0;
   double learning_rate = 0;
   int64_t tokens = 0;  // in the step
@@ -91,12 +95,14 @@ struct Refused {
   absl::Status reason;
   bool retry = true;
 };
-// One stage of the plan, as every other stage sees it.
+// One device group of the plan, as every other sees it.
 struct StagePeer {
   std::string node;
   std::string data_address;
   model::OpRange range;
   bool recompute = false;
+  int replica = 0;        // 0 begins a stage; the others follow it
+  int micro_batches = 0;  // of a step that it takes; 0: all of them
 };
 struct Assignment {
   std::string run;
@@ -104,7 +110,7 @@ struct Assignment {
   std::string token;
   run::RunSpec spec;
   int stage = 0;
-  std::vector<StagePeer> stages;         // all, in pipeline order; [stage] is this node
+  std::vector<StagePeer> stages;         // all groups; [stage] is this node
   std::vector<std::string> link_codecs;  // link s is between stages s and s+1
   std::string numeric_class;
   int64_t start_step = 0;                          // completed steps of the state to start from
@@ -113,6 +119,7 @@ struct Assignment {
 struct Start {
   std::string run;
   Epoch epoch;
+  std::vector<std::string> rendezvous = {};  // of each replica of the receiver's stage; or empty
 };
 struct Stop {
   std::string run;

@@ -198,6 +198,7 @@ std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t&
       {"data.listen", AddressValue(&config.data_listen)},
       {"data.advertise", OptionalAddressValue(&config.data_advertise)},
       {"data.connections", run::Whole{&connections, 1, 64}},
+      {"trusted_network", run::Flag{&config.trusted_network}},
       {"threads", run::Whole{&threads, 1, 4096, "auto"}},
       {"memory", MemoryValue(&config.memory_bytes)},
       {"peer_wait_max", OptionalDurationValue(&config.peer_wait_max, absl::Seconds(1), day)},

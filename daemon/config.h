@@ -71,6 +71,7 @@ struct WorkerConfig {
   int threads = 0;                              // 0: every core that the process may use
   int64_t memory_bytes = 0;                     // 0: most of what is free at the start
   int connections = 1;                          // parallel streams to each peer
+  bool trusted_network = false;                 // of the site: replicas may sum gradients over it
   std::optional<absl::Duration> peer_wait_max;  // of a peer that is not heard; none: the lease
   absl::Duration transfer_max = absl::Minutes(10);
   absl::Duration drain_max = absl::Minutes(5);  // from SIGTERM to leaving in any case

@@ -32,6 +32,7 @@ std::vector<std::string> NeedRestart(const WorkerConfig& running, const WorkerCo
   compare("data.listen", &WorkerConfig::data_listen);
   compare("data.advertise", &WorkerConfig::data_advertise);
   compare("data.connections", &WorkerConfig::connections);
+  compare("trusted_network", &WorkerConfig::trusted_network);
   compare("folder", &WorkerConfig::folder);
   compare("threads", &WorkerConfig::threads);
   compare("memory", &WorkerConfig::memory_bytes);

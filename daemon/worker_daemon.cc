@@ -176,6 +176,7 @@ class WorkerDaemon : public Daemon {
     facts.site = config_.site;
     facts.host = resources.host;
     facts.data_address = AdvertisedAddress();
+    facts.trusted_network = config_.trusted_network;
     facts.version = OwnProtocol().build;
     facts.numeric_class = measures.numeric_class;
     facts.threads = options.threads;

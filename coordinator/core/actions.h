@@ -48,6 +48,7 @@ struct StartTraining {
   uint64_t session = 0;
   std::string run;
   Epoch epoch;
+  std::vector<std::string> rendezvous = {};  // of each replica of the stage, where it has several
 };
 // To the first stage: stop after the step it is at, with a checkpoint.
 struct RequestStop {

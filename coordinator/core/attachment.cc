@@ -37,10 +37,10 @@ void ContinueStage(Turn& turn, const NodeRecord& node, const Place& place, int64
   progress.step = std::max(progress.step, std::min(step, run.spec.train.steps));
   switch (run.phase) {
     case RunPhase::kTraining:
-      turn.Do(StartTraining{node.session, run.spec.name, run.epoch});
+      SendStart(turn, run, place.stage);
       break;
     case RunPhase::kEnding:
-      turn.Do(StartTraining{node.session, run.spec.name, run.epoch});
+      SendStart(turn, run, place.stage);
       if (place.stage == 0) SendStop(turn, run);
       break;
     case RunPhase::kAdopting:

@@ -72,13 +72,15 @@ void OnShardStored(Turn& turn, const ShardStored& event) {
   const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
   if (place.run == nullptr || place.stage != event.said.stage) return;
   RunRecord& run = *place.run;
+  // Of the replicas of a stage the first stores its state for all.
+  if (run.plan->stages[static_cast<size_t>(place.stage)].replica != 0) return;
   const bool committed = run.checkpoint.has_value() && run.checkpoint->step >= event.said.step;
   if (committed || event.said.step < run.start_step || event.said.step > run.spec.train.steps ||
       run.commits.contains(event.said.step)) {
     return;
   }
   run.pending_shards[event.said.step][event.said.stage] = event.said.shard;
-  if (static_cast<int>(run.pending_shards[event.said.step].size()) == StageCount(run)) {
+  if (static_cast<int>(run.pending_shards[event.said.step].size()) == run.plan->StageCount()) {
     RequestCommit(turn, run, event.said.step);
   } else if (run.pending_shards.size() > kPendingStepsMax) {
     run.pending_shards.erase(run.pending_shards.begin());

@@ -94,7 +94,7 @@ class Chaos {
       control::StepReport report{.run = name,
                                  .epoch = run.epoch,
                                  .stage = stage,
-                                 .stages = StageCount(run),
+                                 .stages = GroupCount(run),
                                  .step = progress.step + 1};
       return StepReported{session, report};
     }

@@ -12,7 +12,7 @@ void PlanAgain(Turn& turn, RunRecord& run, const std::string& node) {
   run.draining = true;
   run.planned_with.clear();
   ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting, reason);
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     const uint64_t session = SessionOf(turn.state, run, stage);
     if (session != 0) turn.Do(AbortStage{session, run.spec.name, run.epoch, reason});
   }

@@ -9,7 +9,7 @@ namespace longhaul::coordinator {
 namespace {
 
 void Release(Turn& turn, const RunRecord& run) {
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     const uint64_t session = SessionOf(turn.state, run, stage);
     const StageProgress& progress = run.progress[static_cast<size_t>(stage)];
     // A worker that came back as a new process holds nothing.
@@ -119,7 +119,7 @@ void FinishIfComplete(Turn& turn, RunRecord& run) {
                                      [](const StageProgress& p) { return p.ended; });
   if (!all_ended) return;
   const int64_t step = run.progress[0].ended_step;
-  for (int stage = 1; stage < StageCount(run); ++stage) {
+  for (int stage = 1; stage < GroupCount(run); ++stage) {
     const int64_t other = run.progress[static_cast<size_t>(stage)].ended_step;
     if (other == step) continue;
     Interrupt(turn, run,

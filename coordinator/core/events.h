@@ -59,6 +59,7 @@ struct ResumeRun {
   int stages = 0;  // 0: as before
   // Of the checkpoint to go back to; 0: the initial weights; none: where it was.
   std::optional<int64_t> step = std::nullopt;
+  int replicas = 0;  // of every stage; 0: as before
 };
 struct DrainNode {
   uint64_t request = 0;

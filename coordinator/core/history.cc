@@ -146,7 +146,7 @@ bool FallBack(Turn& turn, const Place& place, const StageFailed& event) {
   run.planned_with.clear();
   const std::string reason = absl::StrCat(DamageNote(run), ": resumed from ", ResumePoint(run));
   ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting, reason);
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     if (!run.progress[static_cast<size_t>(stage)].attached) continue;
     const uint64_t session = SessionOf(turn.state, run, stage);
     if (session != 0) turn.Do(AbortStage{session, run.spec.name, run.epoch, reason});

@@ -17,7 +17,7 @@ std::string LossText(const RunRecord& run, int stage, const NodeRecord& node) {
 template <typename F>
 std::string NameMissing(const RunRecord& run, F is_missing) {
   std::vector<std::string> names;
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     if (is_missing(run.progress[static_cast<size_t>(stage)])) {
       names.push_back(NameStage(run, stage));
     }
@@ -27,7 +27,7 @@ std::string NameMissing(const RunRecord& run, F is_missing) {
 
 // A stage of the run whose node has no control stream; -1: none.
 int FindLostStage(const State& state, const RunRecord& run) {
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     if (SessionOf(state, run, stage) == 0 && !run.progress[static_cast<size_t>(stage)].ended) {
       return stage;
     }
@@ -65,7 +65,7 @@ void Interrupt(Turn& turn, RunRecord& run, const std::string& cause, const std::
   run.pending_shards.clear();
   ChangeRun(turn, run, RunState::kInterrupted, RunPhase::kIdle,
             absl::StrCat(cause, ResumeHint(run)));
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     if (!run.progress[static_cast<size_t>(stage)].attached) continue;
     const uint64_t session = SessionOf(turn.state, run, stage);
     if (session != 0) turn.Do(AbortStage{session, run.spec.name, run.epoch, cause});
@@ -106,7 +106,7 @@ void BlameLostNode(Turn& turn, const NodeRecord& node) {
     }
     const NodeRecord* blamed = FindNode(turn.state, run.blamed_node);
     if (blamed == nullptr || blamed->session == 0) continue;
-    for (int stage = 0; stage < StageCount(run); ++stage) {
+    for (int stage = 0; stage < GroupCount(run); ++stage) {
       if (run.plan->stages[static_cast<size_t>(stage)].node != name) continue;
       run.blamed_node = name;
       ChangeRun(turn, run, run.state, run.phase,

@@ -53,7 +53,7 @@ bool IsActive(const RunRecord& run) {
 Place FindPlace(State& state, const std::string& node) {
   for (auto& [name, run] : state.runs) {
     if (!IsActive(run)) continue;
-    for (int stage = 0; stage < StageCount(run); ++stage) {
+    for (int stage = 0; stage < GroupCount(run); ++stage) {
       if (run.plan->stages[static_cast<size_t>(stage)].node == node) return {&run, stage};
     }
   }
@@ -73,7 +73,7 @@ uint64_t SessionOf(const State& state, const RunRecord& run, int stage) {
   return found == state.nodes.end() ? 0 : found->second.session;
 }
 
-int StageCount(const RunRecord& run) {
+int GroupCount(const RunRecord& run) {
   return run.plan.has_value() ? static_cast<int>(run.plan->stages.size()) : 0;
 }
 
@@ -82,7 +82,7 @@ bool IsDrained(const NodeRecord& node) {
 }
 
 bool HasDrainingNode(const State& state, const RunRecord& run) {
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     const auto node = state.nodes.find(run.plan->stages[static_cast<size_t>(stage)].node);
     if (node != state.nodes.end() && node->second.state == NodeState::kDraining) return true;
   }
@@ -91,7 +91,7 @@ bool HasDrainingNode(const State& state, const RunRecord& run) {
 
 std::string NameDrained(const State& state, const RunRecord& run) {
   std::vector<std::string> names;
-  for (int stage = 0; stage < StageCount(run); ++stage) {
+  for (int stage = 0; stage < GroupCount(run); ++stage) {
     const auto node = state.nodes.find(run.plan->stages[static_cast<size_t>(stage)].node);
     if (node != state.nodes.end() && IsDrained(node->second)) names.push_back(node->first);
   }
@@ -105,8 +105,8 @@ int64_t EpochStep(const RunRecord& run) {
 }
 
 std::string NameStage(const RunRecord& run, int stage) {
-  return absl::StrCat("node ", run.plan->stages[static_cast<size_t>(stage)].node, " (stage ", stage,
-                      ")");
+  return absl::StrCat("node ", run.plan->stages[static_cast<size_t>(stage)].node, " (",
+                      run.plan->NameOf(stage), ")");
 }
 
 std::string ResumeHint(const RunRecord& run) {

@@ -33,7 +33,7 @@ void StopAtOnce(Turn& turn, RunRecord& run) {
   run.draining = false;
   const bool was_preparing = IsActive(run);
   std::vector<uint64_t> sessions;
-  for (int stage = 0; was_preparing && stage < StageCount(run); ++stage) {
+  for (int stage = 0; was_preparing && stage < GroupCount(run); ++stage) {
     sessions.push_back(SessionOf(turn.state, run, stage));
   }
   const bool was_trained = run.checkpoint.has_value() || run.interrupted_at != absl::InfinitePast();
@@ -120,18 +120,24 @@ void OnResumeRun(Turn& turn, const ResumeRun& event) {
                              : RunStateName(run->state) + "; there is nothing to resume")));
     return;
   }
-  if (event.stages < 0) {
+  if (event.stages < 0 || event.replicas < 0) {
     turn.Refuse(event.request, absl::InvalidArgumentError(
-                                   absl::StrCat("stages must be positive, got ", event.stages)));
+                                   absl::StrCat("stages and replicas must be positive, got ",
+                                                event.stages, " and ", event.replicas)));
     return;
   }
   if (UsableNodes(turn.state, true).empty()) {
     turn.Refuse(event.request, NoWorker());
     return;
   }
-  run->waiter = PlanWaiter{
-      event.request,         false, run->state, run->reason, run->stages_requested, run->checkpoint,
-      run->other_checkpoints};
+  run->waiter = PlanWaiter{event.request,
+                           false,
+                           run->state,
+                           run->reason,
+                           run->stages_requested,
+                           run->checkpoint,
+                           run->other_checkpoints,
+                           run->replicas_requested};
   if (event.step.has_value()) {
     if (absl::Status chosen = ChooseCheckpoint(*run, *event.step); !chosen.ok()) {
       run->waiter.reset();
@@ -145,6 +151,7 @@ void OnResumeRun(Turn& turn, const ResumeRun& event) {
     return;
   }
   if (event.stages > 0) run->stages_requested = event.stages;
+  if (event.replicas > 0) run->replicas_requested = event.replicas;
   run->state = RunState::kPending;
   run->reason = "is planned anew";
   BeginPlanning(turn, *run);

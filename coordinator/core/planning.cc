@@ -27,6 +27,7 @@ void RequestPlanWith(Turn& turn, RunRecord& run, const std::vector<const NodeRec
   request.links = turn.state.options.links;
   request.stages =
       run.stages_requested != 0 ? run.stages_requested : static_cast<int>(run.spec.stages);
+  if (run.replicas_requested != 0) request.spec.replicas = {run.replicas_requested};
   request.numeric_class = run.numeric_class;
   turn.Do(RequestPlan{run.spec.name, run.planning_epoch, std::move(request)});
 }

@@ -63,6 +63,8 @@ struct StageProgress {
   int64_t ended_step = 0;
   int64_t failed_step = -1;  // newest step whose shard it could not store; -1: none
   int64_t step = 0;          // last reported
+  std::string rendezvous =
+      "";  // that it published for the stage's other replicas when it got ready
 };
 
 // A committed checkpoint besides the one that the run resumes from. One of a later step than that
@@ -83,6 +85,7 @@ struct PlanWaiter {
   int stages_before = 0;
   std::optional<checkpoint::Manifest> checkpoint_before = std::nullopt;
   std::vector<OtherCheckpoint> others_before = {};
+  int replicas_before = 0;
 };
 
 struct RunRecord {
@@ -91,12 +94,13 @@ struct RunRecord {
   RunState state = RunState::kPending;  // durable
   std::string reason;                   // durable: why it is in this state and what to do
   RunPhase phase = RunPhase::kWaiting;
-  Epoch epoch;                // durable: of the newest plan
-  std::optional<Plan> plan;   // durable: of `epoch`
-  std::string token;          // durable: data-plane token of `epoch`
-  std::string numeric_class;  // durable: fixed by the first plan
-  int stages_requested = 0;   // durable: overrides spec.stages when resumed with --stages
-  int64_t start_step = 0;     // durable: the epoch starts after this step
+  Epoch epoch;                 // durable: of the newest plan
+  std::optional<Plan> plan;    // durable: of `epoch`
+  std::string token;           // durable: data-plane token of `epoch`
+  std::string numeric_class;   // durable: fixed by the first plan
+  int stages_requested = 0;    // durable: overrides spec.stages when resumed with --stages
+  int replicas_requested = 0;  // durable: overrides spec.replicas when resumed with --replicas
+  int64_t start_step = 0;      // durable: the epoch starts after this step
   // Durable: to resume from; the newest committed, unless the run went back to an older one.
   std::optional<checkpoint::Manifest> checkpoint;
   std::vector<OtherCheckpoint> other_checkpoints;  // durable: ascending by step, one a step

@@ -23,6 +23,7 @@ void Undo(Turn& turn, RunRecord& run, const absl::Status& refusal) {
   run.state = waiter.state_before;
   run.reason = waiter.reason_before;
   run.stages_requested = waiter.stages_before;
+  run.replicas_requested = waiter.replicas_before;
   run.checkpoint = waiter.checkpoint_before;
   run.other_checkpoints = waiter.others_before;
   run.phase = RunPhase::kIdle;

@@ -14,7 +14,10 @@ std::string MakeToken(const CoreOptions& options, const RunRecord& run) {
 }
 
 std::string Describe(const RunRecord& run) {
-  return absl::StrCat(StageCount(run), " stage", StageCount(run) == 1 ? "" : "s", ", epoch ",
+  const int stages = run.plan.has_value() ? run.plan->StageCount() : 0;
+  const int groups = GroupCount(run);
+  return absl::StrCat(stages, " stage", stages == 1 ? "" : "s",
+                      groups > stages ? absl::StrCat(" on ", groups, " nodes") : "", ", epoch ",
                       ToString(run.epoch));
 }
 
@@ -23,10 +26,7 @@ void BeginTraining(Turn& turn, RunRecord& run) {
   run.phase = RunPhase::kTraining;
   run.phase_deadline = absl::InfiniteFuture();
   turn.Explain(absl::StrCat("run ", run.spec.name, " trains: ", Describe(run)));
-  for (int stage = 0; stage < StageCount(run); ++stage) {
-    const uint64_t session = SessionOf(turn.state, run, stage);
-    if (session != 0) turn.Do(StartTraining{session, run.spec.name, run.epoch});
-  }
+  for (int stage = 0; stage < GroupCount(run); ++stage) SendStart(turn, run, stage);
   const bool some_ended = std::any_of(run.progress.begin(), run.progress.end(),
                                       [](const StageProgress& p) { return p.ended; });
   if (run.stop_requested || some_ended || HasDrainingNode(turn.state, run)) {
@@ -81,7 +81,7 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   }
   ChangeRun(turn, run, RunState::kRunning, RunPhase::kPreparing, std::move(reason));
   run.phase_deadline = turn.now + turn.state.options.prepare_max;
-  for (int stage = 0; stage < StageCount(run); ++stage) SendAssignment(turn, run, stage);
+  for (int stage = 0; stage < GroupCount(run); ++stage) SendAssignment(turn, run, stage);
   if (!run.waiter.has_value()) return;
   const std::string how = run.waiter->is_start
                               ? " started: "
@@ -94,13 +94,26 @@ void SendAssignment(Turn& turn, const RunRecord& run, int stage) {
   turn.Do(Assign{SessionOf(turn.state, run, stage), run.spec.name, run.epoch, stage});
 }
 
+void SendStart(Turn& turn, const RunRecord& run, int stage) {
+  const uint64_t session = SessionOf(turn.state, run, stage);
+  if (session == 0) return;
+  StartTraining start{session, run.spec.name, run.epoch};
+  const int of = run.plan->StageOf(stage);
+  for (int group = 0; run.plan->IsReplicated(stage) && group < GroupCount(run); ++group) {
+    if (run.plan->StageOf(group) != of) continue;
+    start.rendezvous.push_back(run.progress[static_cast<size_t>(group)].rendezvous);
+  }
+  turn.Do(std::move(start));
+}
+
 void OnStageReady(Turn& turn, const StageReady& event) {
   const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
   if (place.run == nullptr) return;
   RunRecord& run = *place.run;
   place.progress().ready = true;
+  place.progress().rendezvous = event.said.rendezvous;
   if (run.phase == RunPhase::kTraining || run.phase == RunPhase::kEnding) {
-    turn.Do(StartTraining{event.session, run.spec.name, run.epoch});
+    SendStart(turn, run, place.stage);
     return;
   }
   BeginTrainingIfReady(turn, run);

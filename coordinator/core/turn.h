@@ -49,13 +49,15 @@ Place FindPlace(State& state, const std::string& node);
 Place FindPlace(State& state, uint64_t session, const std::string& run, const Epoch& epoch);
 // Control stream of the node of a stage; 0: none.
 uint64_t SessionOf(const State& state, const RunRecord& run, int stage);
-int StageCount(const RunRecord& run);
+// Device groups of its plan. The core numbers them as `stage`: with one replica each they are the
+// stages.
+int GroupCount(const RunRecord& run);
 // Draining or drained.
 bool IsDrained(const NodeRecord& node);
 bool HasDrainingNode(const State& state, const RunRecord& run);
 // Nodes of the run's plan that are draining or drained: "node n2" or "nodes n1, n2".
 std::string NameDrained(const State& state, const RunRecord& run);
-// "node n2 (stage 1)".
+// "node n2 (stage 1)", "node n3 (stage 1 replica 1)".
 std::string NameStage(const RunRecord& run, int stage);
 // "; resume with: longhaul run resume first", or what else helps.
 std::string ResumeHint(const RunRecord& run);
@@ -102,6 +104,8 @@ void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal);
 // Puts a plan into force and hands out its stages.
 void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan);
 void SendAssignment(Turn& turn, const RunRecord& run, int stage);
+// Tells the stage to train, and where the other replicas are; nothing if its node is not connected.
+void SendStart(Turn& turn, const RunRecord& run, int stage);
 void OnStageReady(Turn& turn, const StageReady& event);
 void OnStepReported(Turn& turn, const StepReported& event);
 // From adopting to training or ending, once every stage is attached.

@@ -14,7 +14,9 @@ control::Assignment FillAssignment(const State& state, const Assign& action) {
     message.stages.push_back({.node = stage.node,
                               .data_address = state.nodes.at(stage.node).facts.data_address,
                               .range = stage.range,
-                              .recompute = stage.recompute});
+                              .recompute = stage.recompute,
+                              .replica = stage.replica,
+                              .micro_batches = stage.micro_batches});
   }
   message.link_codecs = run.plan->link_codecs;
   message.numeric_class = run.numeric_class;

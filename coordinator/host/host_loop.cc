@@ -47,7 +47,9 @@ struct HostLoop::Perform {
     Send(a.session, control::Refused{OwnCopy(a.reason), a.retry});
   }
   void operator()(const Assign& a) const { Send(a.session, FillAssignment(host.state_, a)); }
-  void operator()(const StartTraining& a) const { Send(a.session, control::Start{a.run, a.epoch}); }
+  void operator()(const StartTraining& a) const {
+    Send(a.session, control::Start{a.run, a.epoch, a.rendezvous});
+  }
   void operator()(const RequestStop& a) const { Send(a.session, control::Stop{a.run, a.epoch}); }
   void operator()(const AbortStage& a) const {
     Send(a.session, control::Abort{a.run, a.epoch, a.reason});

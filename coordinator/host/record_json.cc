@@ -58,7 +58,8 @@ Json ProfileToJson(const NodeProfile& profile) {
           {"bytes_per_second", profile.bytes_per_second},
           {"threads", profile.threads},
           {"memory_bytes", profile.memory_bytes},
-          {"numeric_class", profile.numeric_class}};
+          {"numeric_class", profile.numeric_class},
+          {"trusted_network", profile.trusted_network}};
 }
 
 absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
@@ -75,6 +76,10 @@ absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
   profile.threads = static_cast<int>(threads);
   LH_ASSIGN_OR_RETURN(profile.memory_bytes, JsonWhole(json, "memory_bytes", 0, kWholeMax));
   LH_ASSIGN_OR_RETURN(profile.numeric_class, JsonText(json, "numeric_class"));
+  // Records of a build without replicas do not have it.
+  if (json.contains("trusted_network")) {
+    LH_ASSIGN_OR_RETURN(profile.trusted_network, JsonFlag(json, "trusted_network"));
+  }
   return profile;
 }
 
@@ -136,6 +141,7 @@ std::string RunToJson(const RunRecord& record) {
                {"token", record.token},
                {"numeric_class", record.numeric_class},
                {"stages_requested", record.stages_requested},
+               {"replicas_requested", record.replicas_requested},
                {"start_step", record.start_step},
                {"stop_requested", record.stop_requested},
                {"checkpoint_problem", record.checkpoint_problem}};
@@ -179,6 +185,11 @@ absl::StatusOr<RunRecord> RunFromJson(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(record.numeric_class, JsonText(json, "numeric_class"));
   LH_ASSIGN_OR_RETURN(const int64_t stages, JsonWhole(json, "stages_requested", 0, 1 << 20));
   record.stages_requested = static_cast<int>(stages);
+  // Records of a build without replicas do not have it.
+  if (json.contains("replicas_requested")) {
+    LH_ASSIGN_OR_RETURN(const int64_t replicas, JsonWhole(json, "replicas_requested", 0, 1 << 20));
+    record.replicas_requested = static_cast<int>(replicas);
+  }
   LH_ASSIGN_OR_RETURN(record.start_step, JsonWhole(json, "start_step", 0, kWholeMax));
   LH_ASSIGN_OR_RETURN(record.stop_requested, JsonFlag(json, "stop_requested"));
   LH_ASSIGN_OR_RETURN(record.checkpoint_problem, JsonText(json, "checkpoint_problem"));

@@ -27,6 +27,7 @@ RunRecord UnusualRun() {
   run.token = std::string(64, 'f');
   run.numeric_class = "class-a";
   run.stages_requested = 5;
+  run.replicas_requested = 3;
   run.start_step = 1LL << 40;
   run.stop_requested = true;
   run.checkpoint_problem = "disk";
@@ -59,6 +60,7 @@ TEST(RecordJson, RunsKeepEveryDurableValue) {
   EXPECT_EQ(back->token, run.token);
   EXPECT_EQ(back->numeric_class, run.numeric_class);
   EXPECT_EQ(back->stages_requested, run.stages_requested);
+  EXPECT_EQ(back->replicas_requested, run.replicas_requested);
   EXPECT_EQ(back->start_step, run.start_step);
   EXPECT_EQ(back->stop_requested, run.stop_requested);
   EXPECT_EQ(back->checkpoint_problem, run.checkpoint_problem);

@@ -11,9 +11,11 @@
 
 namespace longhaul::coordinator {
 
-// One stage on one node.
+// One device group: a stage, or one replica of it, on one node.
 struct StagePlacement {
   std::string node;
+  int replica = 0;        // 0 begins a stage; the others follow it
+  int micro_batches = 0;  // of a step that this group takes; 0: all of them
   model::OpRange range;
   int slots = 1;
   bool recompute = false;  // activations inside blocks are made again in backward
@@ -25,13 +27,22 @@ struct StagePlacement {
 };
 
 struct Plan {
-  std::vector<StagePlacement> stages;    // in pipeline order
+  // By device group: stage by stage in pipeline order, replica by replica.
+  std::vector<StagePlacement> stages;
   std::string schedule;                  // schedule/program.h name
   std::vector<std::string> link_codecs;  // link s is between stages s and s+1
   int wan_links = 0;                     // how many of them cross sites
   double step_seconds = 0;               // predicted, by simulation of the programs
   std::string numeric_class;             // of every node in the plan
   std::vector<std::string> reasons;      // sentences for a person, most important first
+
+  int StageCount() const;
+  // Of a device group.
+  int StageOf(int group) const;
+  // Whether the group's stage has more replicas than one.
+  bool IsReplicated(int group) const;
+  // "stage 1", or "stage 1 replica 2" where the stage has several.
+  std::string NameOf(int group) const;
 };
 
 }  // namespace longhaul::coordinator

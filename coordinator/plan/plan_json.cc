@@ -53,6 +53,8 @@ absl::StatusOr<double> ReadSeconds(const Json& json, absl::string_view key) {
 
 Json StageJson(const StagePlacement& stage) {
   return {{"node", stage.node},
+          {"replica", stage.replica},
+          {"micro_batches", stage.micro_batches},
           {"first_op", stage.range.begin},
           {"end_op", stage.range.end},
           {"slots", stage.slots},
@@ -63,16 +65,41 @@ Json StageJson(const StagePlacement& stage) {
           {"backward_seconds", stage.backward_seconds}};
 }
 
-// `first_op`: where the stage before ends.
-absl::StatusOr<StagePlacement> ReadStage(const Json& json, int first_op) {
-  LH_RETURN_IF_ERROR(
-      JsonOnlyKeys(json, {"node", "first_op", "end_op", "slots", "recompute", "kept_memory_bytes",
-                          "memory", "forward_seconds", "backward_seconds"}));
+// A plan of a build without replicas has neither key.
+absl::Status ReadReplica(const Json& json, const Plan& plan, StagePlacement& stage) {
+  int64_t replica = 0, micro_batches = 0;
+  if (json.contains("replica")) {
+    const int64_t next = plan.stages.empty() ? 0 : plan.stages.back().replica + 1;
+    LH_ASSIGN_OR_RETURN(replica, JsonWhole(json, "replica", 0, next));
+    if (replica != 0 && replica != next) {
+      return absl::InvalidArgumentError(absl::StrCat("'replica' must be 0 or ", next));
+    }
+  }
+  if (json.contains("micro_batches")) {
+    LH_ASSIGN_OR_RETURN(micro_batches, JsonWhole(json, "micro_batches", 0, kIntMax));
+  }
+  stage.replica = static_cast<int>(replica);
+  stage.micro_batches = static_cast<int>(micro_batches);
+  return absl::OkStatus();
+}
+
+// The next one of the plan.
+absl::StatusOr<StagePlacement> ReadStage(const Json& json, const Plan& plan) {
+  LH_RETURN_IF_ERROR(JsonOnlyKeys(
+      json, {"node", "replica", "micro_batches", "first_op", "end_op", "slots", "recompute",
+             "kept_memory_bytes", "memory", "forward_seconds", "backward_seconds"}));
   StagePlacement stage;
   LH_ASSIGN_OR_RETURN(stage.node, JsonText(json, "node"));
   LH_RETURN_IF_ERROR(ValidateName("node name", stage.node));
+  LH_RETURN_IF_ERROR(ReadReplica(json, plan, stage));
+  // A stage begins where the one before ends; its replicas have the same operators.
+  const model::OpRange before =
+      plan.stages.empty() ? model::OpRange{0, 0} : plan.stages.back().range;
+  const bool again = stage.replica > 0;
+  const int64_t first_op = again ? before.begin : before.end;
   LH_ASSIGN_OR_RETURN(const int64_t begin, JsonWhole(json, "first_op", first_op, first_op));
-  LH_ASSIGN_OR_RETURN(const int64_t end, JsonWhole(json, "end_op", begin + 1, kIntMax));
+  LH_ASSIGN_OR_RETURN(const int64_t end, JsonWhole(json, "end_op", again ? before.end : begin + 1,
+                                                   again ? before.end : kIntMax));
   stage.range = {static_cast<int>(begin), static_cast<int>(end)};
   LH_ASSIGN_OR_RETURN(const int64_t slots, JsonWhole(json, "slots", 1, kIntMax));
   stage.slots = static_cast<int>(slots);
@@ -95,8 +122,7 @@ absl::Status ReadStages(const Json& json, Plan& plan) {
         absl::StrCat("'stages' must have 1 to ", kStagesMax, " elements, got ", stages->size()));
   }
   for (const Json& element : *stages) {
-    const int first_op = plan.stages.empty() ? 0 : plan.stages.back().range.end;
-    absl::StatusOr<StagePlacement> stage = ReadStage(element, first_op);
+    absl::StatusOr<StagePlacement> stage = ReadStage(element, plan);
     if (!stage.ok()) {
       return Annotate(stage.status(), absl::StrCat("stages[", plan.stages.size(), "]"));
     }
@@ -107,10 +133,11 @@ absl::Status ReadStages(const Json& json, Plan& plan) {
 
 absl::Status ReadCodecs(const Json& json, Plan& plan) {
   LH_ASSIGN_OR_RETURN(const Json* codecs, JsonArray(json, "link_codecs"));
-  if (codecs->size() + 1 != plan.stages.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'link_codecs' has ", codecs->size(), " elements; ", plan.stages.size(),
-                     " stages have ", plan.stages.size() - 1, " links"));
+  const size_t stages = static_cast<size_t>(plan.StageCount());
+  if (codecs->size() + 1 != stages) {
+    return absl::InvalidArgumentError(absl::StrCat("'link_codecs' has ", codecs->size(),
+                                                   " elements; ", stages, " stages have ",
+                                                   stages - 1, " links"));
   }
   for (const Json& codec : *codecs) {
     if (!codec.is_string()) return absl::InvalidArgumentError("'link_codecs' must hold texts");

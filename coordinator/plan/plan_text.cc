@@ -28,6 +28,13 @@ std::string LayersColumn(const absl::StatusOr<model::Graph>& graph, model::OpRan
   return LayersOf(*graph, range);
 }
 
+// "1", "1 replica 2".
+std::string GroupColumn(const Plan& plan, int group) {
+  const std::string stage = absl::StrCat(plan.StageOf(group));
+  if (!plan.IsReplicated(group)) return stage;
+  return absl::StrCat(stage, " replica ", plan.stages[static_cast<size_t>(group)].replica);
+}
+
 std::string StageTable(const Plan& plan, const PlanRequest& request) {
   const absl::StatusOr<model::Graph> graph = model::BuildGraph(request.spec.model);
   std::vector<std::vector<std::string>> rows = {{"STAGE", "NODE", "SITE", "LAYERS", "SLOTS",
@@ -36,17 +43,24 @@ std::string StageTable(const Plan& plan, const PlanRequest& request) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const StagePlacement& stage = plan.stages[s];
     const NodeProfile* node = FindNode(request, stage.node);
+    const int group = static_cast<int>(s);
+    const size_t link = static_cast<size_t>(plan.StageOf(group));
+    std::string name = GroupColumn(plan, group);
+    if (plan.IsReplicated(group)) {
+      absl::StrAppend(&name, ", ", stage.micro_batches, " micro-batch",
+                      stage.micro_batches == 1 ? "" : "es");
+    }
     rows.push_back(
-        {absl::StrCat(s), stage.node, node == nullptr ? "-" : node->site,
-         LayersColumn(graph, stage.range), absl::StrCat(stage.slots),
-         stage.recompute ? "yes" : "no", FormatMebibytes(static_cast<double>(stage.memory.total())),
+        {name, stage.node, node == nullptr ? "-" : node->site, LayersColumn(graph, stage.range),
+         absl::StrCat(stage.slots), stage.recompute ? "yes" : "no",
+         FormatMebibytes(static_cast<double>(stage.memory.total())),
          node == nullptr ? "-" : FormatMebibytes(static_cast<double>(node->memory_bytes)),
          FormatSeconds(stage.forward_seconds), FormatSeconds(stage.backward_seconds),
-         s < plan.link_codecs.size() ? plan.link_codecs[s] : "-"});
+         link < plan.link_codecs.size() ? plan.link_codecs[link] : "-"});
   }
   using enum Align;
   return FormatTable(
-      {kRight, kLeft, kLeft, kLeft, kRight, kLeft, kRight, kRight, kRight, kRight, kLeft}, rows);
+      {kLeft, kLeft, kLeft, kLeft, kRight, kLeft, kRight, kRight, kRight, kRight, kLeft}, rows);
 }
 
 // What each stage's memory is for.
@@ -56,7 +70,7 @@ std::string MemoryTable(const Plan& plan) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const model::StageMemory& memory = plan.stages[s].memory;
     std::vector<std::string>& row = rows.emplace_back();
-    row.push_back(absl::StrCat(s));
+    row.push_back(GroupColumn(plan, static_cast<int>(s)));
     for (const int64_t bytes :
          {memory.weights, memory.gradients, memory.optimizer, memory.activations, memory.scratch,
           memory.constants, memory.total()}) {
@@ -93,10 +107,10 @@ std::string ListItem(const std::string& sentence) {
 std::string PlanToText(const Plan& plan, const PlanRequest& request) {
   const double tokens = static_cast<double>(request.spec.train.global_batch) *
                         static_cast<double>(request.spec.model.context);
-  std::string text = absl::StrCat("Plan of run ", request.spec.name, ": ",
-                                  FormatCount(plan.stages.size(), "stage"), ", schedule ",
-                                  plan.schedule, ", ", FormatCount(plan.wan_links, "WAN link"),
-                                  "\n", "Predicted: ", FormatSeconds(plan.step_seconds), " a step");
+  std::string text =
+      absl::StrCat("Plan of run ", request.spec.name, ": ", FormatCount(plan.StageCount(), "stage"),
+                   ", schedule ", plan.schedule, ", ", FormatCount(plan.wan_links, "WAN link"),
+                   "\n", "Predicted: ", FormatSeconds(plan.step_seconds), " a step");
   if (plan.step_seconds > 0) {
     absl::StrAppend(&text, ", ", static_cast<int64_t>(tokens / plan.step_seconds + 0.5),
                     " tokens/s");

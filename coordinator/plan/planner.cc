@@ -15,6 +15,7 @@
 #include "coordinator/plan/placement.h"
 #include "coordinator/plan/reasons.h"
 #include "coordinator/plan/refusal.h"
+#include "coordinator/plan/replicas.h"
 #include "coordinator/plan/schedule_model.h"
 #include "coordinator/plan/select_nodes.h"
 #include "model/family.h"
@@ -53,7 +54,7 @@ absl::Status CheckRequest(const PlanRequest& request) {
 
 class Planner {
  public:
-  Planner(Job& job, bool stages_fixed) : job_(job) {
+  Planner(const PlanRequest& request, Job& job, bool stages_fixed) : request_(request), job_(job) {
     decision_.stages_fixed = stages_fixed;
     std::set<std::string> sites;
     for (const NodeProfile& node : job_.eligible.nodes) sites.insert(node.site);
@@ -74,6 +75,7 @@ class Planner {
   absl::Status Refine(Candidate& candidate);
   std::vector<Placement> PlacementsOf(const ScheduleModel& schedule) const;
 
+  const PlanRequest& request_;
   Job& job_;
   std::vector<std::vector<SiteLeg>> legs_;  // [from][to], by nodes
   Decision decision_;
@@ -163,7 +165,13 @@ absl::Status Planner::TryCount(int stages, int orders_max, bool last) {
 absl::StatusOr<Plan> Planner::Choose() {
   std::vector<Candidate>& candidates = decision_.candidates;
   if (candidates.empty()) return does_not_fit_;
+  const auto has_room = [&](const Candidate& candidate) {
+    return HasRoomForReplicas(request_, candidate.plan);
+  };
+  const auto first = std::find_if(candidates.begin(), candidates.end(), has_room);
+  if (first != candidates.end()) decision_.chosen = first - candidates.begin();
   for (size_t i = 0; i < candidates.size(); ++i) {
+    if (first != candidates.end() && !has_room(candidates[i])) continue;
     const Plan& best = candidates[decision_.chosen].plan;
     const Plan& plan = candidates[i].plan;
     const bool as_good = plan.step_seconds * kBetter < best.step_seconds;
@@ -175,7 +183,7 @@ absl::StatusOr<Plan> Planner::Choose() {
   LH_RETURN_IF_ERROR(Refine(candidates[decision_.chosen]));
   Plan plan = candidates[decision_.chosen].plan;
   plan.reasons = Reasons(job_, decision_);
-  return plan;
+  return AddReplicas(request_, job_.graph, plan);
 }
 
 }  // namespace
@@ -195,7 +203,7 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
         "the model can be cut into at most ", FormatCount(job.StagesMax(), "stage"), "; ", stages,
         " were asked for: set pipeline.stages to ", job.StagesMax(), " or less"));
   }
-  Planner planner(job, stages > 0);
+  Planner planner(request, job, stages > 0);
   LH_RETURN_IF_ERROR(planner.ComputeLegs());
   const int units = job.cheapest.units.count();
   const int most = std::min(units, nodes);

@@ -26,6 +26,8 @@ struct NodeProfile {
   int threads = 1;
   int64_t memory_bytes = 0;  // available to the device
   std::string numeric_class;
+  // Its site's network is trusted: only such nodes may be replicas, whose sums are not encrypted.
+  bool trusted_network = false;
 };
 
 // Directed; what is absent is assumed as kLanLink or kWanLink by whether the sites are equal.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "coordinator/plan/replicas.h"
 #include "schedule/replay.h"
 
 namespace longhaul::coordinator {
@@ -22,9 +23,23 @@ double Continue(double x0, double y0, double x1, double y1, double x) {
 
 int SimulatedMicroBatchesMax(int stages) { return std::max(128, 4 * stages); }
 
-absl::Status ScheduleModel::AddSample(const std::string& schedule, int micro_batches) {
+schedule::Shape ScheduleModel::ShapeOf(int micro_batches) const {
   schedule::Shape shape = shape_;
   shape.micro_batches = micro_batches;
+  for (const std::vector<int>& shares : shares_) {
+    // As if each had the speed of its share.
+    std::vector<double> seconds;
+    for (const int share : shares) seconds.push_back(1.0 / share);
+    const std::vector<int> part =
+        micro_batches == shape_.micro_batches ? shares : SharesBySpeed(seconds, micro_batches);
+    shape.replicas.push_back(static_cast<int>(part.size()));
+    shape.owners.push_back(blocks_ ? schedule::BlockOwners(part) : schedule::SpreadOwners(part));
+  }
+  return shape;
+}
+
+absl::Status ScheduleModel::AddSample(const std::string& schedule, int micro_batches) {
+  const schedule::Shape shape = ShapeOf(micro_batches);
   LH_ASSIGN_OR_RETURN(std::vector<schedule::Program> programs, schedule::Generate(schedule, shape));
   LH_RETURN_IF_ERROR(schedule::Replay(programs, shape));
   samples_.push_back({micro_batches, std::move(programs)});
@@ -32,19 +47,23 @@ absl::Status ScheduleModel::AddSample(const std::string& schedule, int micro_bat
 }
 
 absl::StatusOr<ScheduleModel> ScheduleModel::Create(const std::string& schedule,
-                                                    const schedule::Shape& shape) {
+                                                    const schedule::Shape& shape,
+                                                    std::vector<std::vector<int>> shares,
+                                                    bool blocks) {
   ScheduleModel model(shape);
+  model.shares_ = std::move(shares);
+  model.blocks_ = blocks;
   const int most = SimulatedMicroBatchesMax(shape.stages);
   if (shape.micro_batches > most) LH_RETURN_IF_ERROR(model.AddSample(schedule, most / 2));
   LH_RETURN_IF_ERROR(model.AddSample(schedule, std::min(most, shape.micro_batches)));
   const Sample& first = model.samples_.front();
   const Sample& last = model.samples_.back();
-  for (int stage = 0; stage < shape.stages; ++stage) {
-    const int slots = last.programs[stage].slots;
+  for (size_t group = 0; group < last.programs.size(); ++group) {
+    const int slots = last.programs[group].slots;
     model.slots_.push_back(model.samples_.size() == 1
                                ? slots
                                : static_cast<int>(std::lround(
-                                     Continue(first.micro_batches, first.programs[stage].slots,
+                                     Continue(first.micro_batches, first.programs[group].slots,
                                               last.micro_batches, slots, shape.micro_batches))));
   }
   return model;
@@ -68,9 +87,9 @@ absl::StatusOr<StepPrediction> ScheduleModel::Predict(const schedule::TimelineCo
   };
   StepPrediction all;
   all.step_seconds = at_all(predictions[0].step_seconds, predictions[1].step_seconds);
-  for (int stage = 0; stage < shape_.stages; ++stage) {
+  for (size_t group = 0; group < slots_.size(); ++group) {
     all.compute_seconds.push_back(
-        at_all(predictions[0].compute_seconds[stage], predictions[1].compute_seconds[stage]));
+        at_all(predictions[0].compute_seconds[group], predictions[1].compute_seconds[group]));
   }
   return all;
 }

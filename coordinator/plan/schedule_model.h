@@ -18,17 +18,20 @@ int SimulatedMicroBatchesMax(int stages);
 // In the long run, of one step.
 struct StepPrediction {
   double step_seconds = 0;
-  std::vector<double> compute_seconds;  // by stage
+  std::vector<double> compute_seconds;  // by device group
 };
 
 // The programs of one schedule and shape, proven by replay.
 class ScheduleModel {
  public:
-  // InvalidArgument for an unknown schedule.
+  // InvalidArgument for an unknown schedule. `shares`: by stage and replica, of the micro-batches,
+  // which go to them in blocks or spread; empty: one replica each. `shape` has no owners.
   static absl::StatusOr<ScheduleModel> Create(const std::string& schedule,
-                                              const schedule::Shape& shape);
+                                              const schedule::Shape& shape,
+                                              std::vector<std::vector<int>> shares = {},
+                                              bool blocks = false);
 
-  // By stage: micro-batches in flight.
+  // By device group: micro-batches in flight.
   const std::vector<int>& slots() const { return slots_; }
   absl::StatusOr<StepPrediction> Predict(const schedule::TimelineCosts& costs) const;
 
@@ -38,9 +41,13 @@ class ScheduleModel {
     std::vector<schedule::Program> programs;
   };
   explicit ScheduleModel(const schedule::Shape& shape) : shape_(shape) {}
+  // The shape with so many micro-batches, divided as the shares say.
+  schedule::Shape ShapeOf(int micro_batches) const;
   absl::Status AddSample(const std::string& schedule, int micro_batches);
 
   schedule::Shape shape_;
+  std::vector<std::vector<int>> shares_;
+  bool blocks_ = false;
   std::vector<Sample> samples_;  // one, or two to continue from
   std::vector<int> slots_;
 };

@@ -38,7 +38,8 @@ inline NodeProfile SomeNode(const std::string& name, const std::string& site) {
           .bytes_per_second = 10e9,
           .threads = 1,
           .memory_bytes = int64_t{4} << 30,
-          .numeric_class = "avx2"};
+          .numeric_class = "avx2",
+          .trusted_network = true};
 }
 
 inline PlanRequest SmallRequest(std::vector<NodeProfile> nodes, std::vector<LinkProfile> links = {},

@@ -2,7 +2,8 @@
 //
 //   nodes:
 //     - {name: a1, site: east, host: a, host_cores: 8, threads: 4, gigaflops: 250,
-//        memory_gigabytes_per_second: 20, memory_mebibytes: 16384, numeric_class: avx2}
+//        memory_gigabytes_per_second: 20, memory_mebibytes: 16384, numeric_class: avx2,
+//        trusted_network: true}
 //   links:
 //     - {from: east, to: west, latency_milliseconds: 35, megabits_per_second: 400}
 //
@@ -42,6 +43,7 @@ struct NodeEntry {
   double gigaflops = 0;
   double gigabytes_per_second = 10;
   int64_t mebibytes = 0;
+  bool trusted_network = true;
 };
 struct LinkEntry {
   std::string from, to;
@@ -60,7 +62,8 @@ std::vector<run::Field> FieldsOf(NodeEntry& node) {
           {"memory_gigabytes_per_second",
            run::Real{&node.gigabytes_per_second, kGigabytesMin, kGigabytesMax}},
           {"memory_mebibytes", run::Whole{&node.mebibytes, 1, kMebibytesMax}, kRequired},
-          {"numeric_class", run::Text{&node.numeric_class}}};
+          {"numeric_class", run::Text{&node.numeric_class}},
+          {"trusted_network", run::Flag{&node.trusted_network}}};
 }
 
 std::vector<run::Field> FieldsOf(LinkEntry& link) {
@@ -80,7 +83,8 @@ NodeProfile ProfileOf(const NodeEntry& entry) {
           .bytes_per_second = entry.gigabytes_per_second * 1e9,
           .threads = static_cast<int>(entry.threads),
           .memory_bytes = entry.mebibytes << 20,
-          .numeric_class = entry.numeric_class};
+          .numeric_class = entry.numeric_class,
+          .trusted_network = entry.trusted_network};
 }
 
 LinkProfile ProfileOf(const LinkEntry& entry) {

@@ -81,6 +81,11 @@ grpc::Status AdminServer::ResumeRun(grpc::ServerContext* context,
   coordinator::ResumeRun event;
   event.run = request->run();
   event.stages = static_cast<int>(request->stages());
+  if (request->replicas() > kReplicasMax) {
+    return ToGrpc(absl::InvalidArgumentError(
+        absl::StrCat("at most ", kReplicasMax, " replicas, got ", request->replicas())));
+  }
+  event.replicas = static_cast<int>(request->replicas());
   if (request->has_step()) {
     if (request->step() > kStepsMax) {
       return ToGrpc(

@@ -42,6 +42,7 @@ coordinator::NodeFacts ReadFacts(const v1::Register& wire, WireCheck& check) {
   profile.memory_bytes = check.Size("memory_bytes", device.memory_bytes());
   profile.flops_per_second = check.Measure("flops_per_second", device.flops_per_second());
   profile.bytes_per_second = check.Measure("bytes_per_second", device.bytes_per_second());
+  profile.trusted_network = wire.trusted_network();
   if (profile.threads < 1) check.Also(absl::InvalidArgumentError("threads: 0"));
   return facts;
 }
@@ -127,13 +128,18 @@ struct Writer {
       peer->set_first_op(static_cast<uint32_t>(stage.range.begin));
       peer->set_end_op(static_cast<uint32_t>(stage.range.end));
       peer->set_recompute(stage.recompute);
+      peer->set_replica(static_cast<uint32_t>(stage.replica));
+      peer->set_micro_batches(static_cast<uint32_t>(stage.micro_batches));
     }
     out->mutable_link_codecs()->Add(message.link_codecs.begin(), message.link_codecs.end());
     out->set_numeric_class(message.numeric_class);
     out->set_start_step(static_cast<uint64_t>(message.start_step));
     if (message.checkpoint) out->set_checkpoint_json(checkpoint::ToJson(*message.checkpoint));
   }
-  void operator()(const control::Start& message) { SetPlace(message, wire.mutable_start()); }
+  void operator()(const control::Start& message) {
+    v1::Start* out = SetPlace(message, wire.mutable_start());
+    for (const std::string& bytes : message.rendezvous) out->add_rendezvous(bytes);
+  }
   void operator()(const control::Stop& message) { SetPlace(message, wire.mutable_stop()); }
   void operator()(const control::Abort& message) {
     SetPlace(message, wire.mutable_abort())->set_reason(WireText(message.reason, kTextBytesMax));
@@ -182,7 +188,9 @@ absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint6
     case v1::WorkerMessage::kReady: {
       WireCheck check("Ready");
       coordinator::StageReady event = {
-          session, {check.Run(wire.ready().run()), FromWire(wire.ready().epoch())}};
+          session,
+          {check.Run(wire.ready().run()), FromWire(wire.ready().epoch()),
+           check.Rendezvous(wire.ready().rendezvous())}};
       LH_RETURN_IF_ERROR(check.status());
       return event;
     }

@@ -78,6 +78,9 @@ TEST(WorkerToCoordinator, Reports) {
   const auto ready = Arrives<coordinator::StageReady>(worker::Ready{"first", kEpoch});
   EXPECT_EQ(ready.said.run, "first");
   EXPECT_EQ(ready.said.epoch, kEpoch);
+  const std::string bytes("\0\xff", 2);
+  EXPECT_EQ(Arrives<coordinator::StageReady>(worker::Ready{"r", kEpoch, bytes}).said.rendezvous,
+            bytes);
 
   worker::StepReport step = {"first", kEpoch, 1,   4,   12,   false, 3.25, 0.5,
                              1e-3,    512,    2.0, 1.5, 0.25, true,  2.75};
@@ -132,6 +135,8 @@ TEST(CoordinatorToWorker, Directives) {
   EXPECT_EQ(refused.reason, absl::AlreadyExistsError("two b1"));
   EXPECT_FALSE(refused.retry);
   EXPECT_EQ(Hears<control::Start>(control::Start{"r", kEpoch}).epoch, kEpoch);
+  const std::vector<std::string> rendezvous = {std::string("\0\xff", 2), "b"};
+  EXPECT_EQ(Hears<control::Start>(control::Start{"r", kEpoch, rendezvous}).rendezvous, rendezvous);
   EXPECT_EQ(Hears<control::Stop>(control::Stop{"r", kEpoch}).run, "r");
   EXPECT_EQ(Hears<control::Abort>(control::Abort{"r", kEpoch, "why"}).reason, "why");
   EXPECT_EQ(Hears<control::StepAcknowledged>(control::StepAcknowledged{"r", kEpoch, 31}).step, 31);
@@ -145,7 +150,9 @@ control::Assignment MakeAssignment() {
   message.token = "secret";
   message.spec = run::ExampleSpec();
   message.stage = 1;
-  message.stages = {{"b1", "127.0.0.1:1", {0, 10}, true}, {"b2", "[::1]:2", {10, 30}}};
+  message.stages = {{"b1", "127.0.0.1:1", {0, 10}, true},
+                    {"b2", "[::1]:2", {10, 30}, false, 0, 5},
+                    {"b3", "127.0.0.1:3", {10, 30}, false, 1, 3}};
   message.link_codecs = {"zstd"};
   message.numeric_class = "cpu-x";
   message.start_step = 100;
@@ -162,7 +169,9 @@ TEST(CoordinatorToWorker, Assignment) {
   EXPECT_EQ(message.token, "secret");
   EXPECT_EQ(message.spec, sent.spec);
   EXPECT_EQ(message.stage, 1);
-  ASSERT_EQ(message.stages.size(), 2u);
+  ASSERT_EQ(message.stages.size(), 3u);
+  EXPECT_EQ(message.stages[2].replica, 1);
+  EXPECT_EQ(message.stages[1].micro_batches, 5);
   EXPECT_EQ(message.stages[0].node, "b1");
   EXPECT_EQ(message.stages[0].range, (model::OpRange{0, 10}));
   EXPECT_TRUE(message.stages[0].recompute);
@@ -237,8 +246,11 @@ TEST(WorkerToCoordinator, HostileRegistersAreRefusedByName) {
 
 TEST(CoordinatorToWorker, HostileAssignmentsAreRefusedByName) {
   const std::vector<std::pair<std::function<void(v1::Assignment&)>, std::string>> cases = {
-      {[](v1::Assignment& a) { a.set_stage(2); }, "stage"},
+      {[](v1::Assignment& a) { a.set_stage(3); }, "stage"},
       {[](v1::Assignment& a) { a.clear_stages(); }, "stage"},
+      {[](v1::Assignment& a) { a.mutable_stages(0)->set_replica(64); }, "replica"},
+      {[](v1::Assignment& a) { a.mutable_stages(0)->set_micro_batches(4000000000u); },
+       "micro_batches"},
       {[](v1::Assignment& a) { a.mutable_stages(0)->set_end_op(4000000000u); }, "end_op"},
       {[](v1::Assignment& a) { a.mutable_stages(0)->set_data_address("x"); }, "data_address"},
       {[](v1::Assignment& a) { a.add_link_codecs("../zstd"); }, "codec"},
@@ -263,6 +275,18 @@ TEST(CoordinatorToWorker, HostileAssignmentsAreRefusedByName) {
   accepted.mutable_accepted()->mutable_protocol()->set_newest(9);
   EXPECT_EQ(FromWire(accepted).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(FromWire(v1::CoordinatorMessage()).ok());
+}
+
+TEST(CoordinatorToWorker, RendezvousAreBounded) {
+  v1::CoordinatorMessage start = ToWire(control::ToWorker(control::Start{"r", kEpoch, {}}));
+  for (int i = 0; i < 65; ++i) start.mutable_start()->add_rendezvous("x");
+  EXPECT_EQ(FromWire(start).status().code(), absl::StatusCode::kInvalidArgument);
+  start.mutable_start()->clear_rendezvous();
+  start.mutable_start()->add_rendezvous(std::string(16385, 'x'));
+  EXPECT_EQ(FromWire(start).status().code(), absl::StatusCode::kInvalidArgument);
+  v1::WorkerMessage ready =
+      ToWire(worker::ToCoordinator(worker::Ready{"r", kEpoch, std::string(16385, 'x')}));
+  EXPECT_EQ(FromWire(ready, kSession).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

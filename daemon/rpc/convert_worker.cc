@@ -45,6 +45,7 @@ struct Writer {
     out->set_host(facts.host);
     out->set_incarnation(facts.incarnation);
     out->set_data_address(facts.data_address);
+    out->set_trusted_network(facts.trusted_network);
     v1::Device* device = out->mutable_device();
     device->set_numeric_class(facts.numeric_class);
     device->set_threads(static_cast<uint32_t>(facts.threads));
@@ -55,7 +56,9 @@ struct Writer {
     if (message.attachment) SetStagePlace(*message.attachment, out->mutable_attachment());
   }
   void operator()(const worker::Heartbeat&) { wire.mutable_heartbeat(); }
-  void operator()(const worker::Ready& message) { SetPlace(message, wire.mutable_ready()); }
+  void operator()(const worker::Ready& message) {
+    SetPlace(message, wire.mutable_ready())->set_rendezvous(message.rendezvous);
+  }
   void operator()(const worker::StepReport& message) {
     v1::StepReport* out = SetStagePlace(message, wire.mutable_step_report());
     out->set_stages(static_cast<uint32_t>(message.stages));
@@ -130,6 +133,9 @@ void ReadStages(const v1::Assignment& wire, WireCheck& check, worker::Assignment
     stage.range.begin = static_cast<int>(check.Count("first_op", peer.first_op(), 1 << 20));
     stage.range.end = static_cast<int>(check.Count("end_op", peer.end_op(), 1 << 20));
     stage.recompute = peer.recompute();
+    stage.replica = static_cast<int>(check.Count("replica", peer.replica(), kReplicasMax - 1));
+    stage.micro_batches =
+        static_cast<int>(check.Count("micro_batches", peer.micro_batches(), 1 << 30));
   }
   for (const std::string& codec : wire.link_codecs()) {
     message.link_codecs.push_back(check.Name("codec", codec));
@@ -169,6 +175,13 @@ absl::StatusOr<worker::ToWorker> ReadPlace(absl::string_view name, const Wire& w
     message.reason = check.Text("reason", wire.reason());
   }
   if constexpr (requires { message.step; }) message.step = check.Step(wire.step());
+  if constexpr (requires { message.rendezvous; }) {
+    check.Count("rendezvous", static_cast<uint64_t>(wire.rendezvous_size()), kReplicasMax);
+    for (const std::string& bytes : wire.rendezvous()) {
+      if (!check.status().ok()) break;
+      message.rendezvous.push_back(check.Rendezvous(bytes));
+    }
+  }
   LH_RETURN_IF_ERROR(check.status());
   return message;
 }

@@ -57,7 +57,9 @@ absl::Status AddStages(const State& state, const RunRecord& run, coordinator::Me
   for (const control::StepReport& report : reports) newest[report.stage] = &report;
   for (size_t s = 0; s < run.plan->stages.size(); ++s) {
     v1::StageSummary* out = summary.add_stages();
-    out->set_stage(static_cast<uint32_t>(s));
+    out->set_stage(static_cast<uint32_t>(run.plan->StageOf(static_cast<int>(s))));
+    out->set_replica(static_cast<uint32_t>(run.plan->stages[s].replica));
+    out->set_replicated(run.plan->IsReplicated(static_cast<int>(s)));
     SetStage(state, run.plan->stages[s], graph, out);
     if (s < run.progress.size()) out->set_step(static_cast<uint64_t>(run.progress[s].step));
     const auto report = newest.find(static_cast<int>(s));
@@ -140,12 +142,15 @@ v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::
   }
   summary.set_host(profile.host);
   summary.set_host_cores(static_cast<uint32_t>(profile.host_cores));
+  summary.set_trusted_network(profile.trusted_network);
   for (const auto& [name, run] : state.runs) {
     if (!IsActive(run) || !run.plan) continue;
     for (size_t s = 0; s < run.plan->stages.size(); ++s) {
       if (run.plan->stages[s].node != profile.name) continue;
       summary.set_run(name);
-      summary.set_stage(static_cast<uint32_t>(s));
+      summary.set_stage(static_cast<uint32_t>(run.plan->StageOf(static_cast<int>(s))));
+      summary.set_replica(static_cast<uint32_t>(run.plan->stages[s].replica));
+      summary.set_replicated(run.plan->IsReplicated(static_cast<int>(s)));
     }
   }
   return summary;

@@ -56,6 +56,12 @@ std::string WireCheck::DialAddress(absl::string_view field, const std::string& t
   return text;
 }
 
+std::string WireCheck::Rendezvous(const std::string& bytes) {
+  if (bytes.size() <= kRendezvousBytesMax) return bytes;
+  Note("rendezvous", absl::StrCat(bytes.size(), " bytes, at most ", kRendezvousBytesMax));
+  return "";
+}
+
 checkpoint::Shard WireCheck::Shard(const v1::Shard& shard) {
   checkpoint::Shard result;
   result.sha256 = Sha256("shard", shard.sha256());

@@ -16,6 +16,8 @@ namespace longhaul::daemon {
 
 // Upper bounds on what a message may state. Far beyond any real cluster, far below any overflow.
 inline constexpr uint64_t kStagesMax = 1024;
+inline constexpr uint64_t kReplicasMax = 64;
+inline constexpr size_t kRendezvousBytesMax = 16384;
 inline constexpr uint64_t kStepsMax = uint64_t{1} << 50;
 inline constexpr uint64_t kCountMax = uint64_t{1} << 62;
 inline constexpr size_t kTextBytesMax = 4096;
@@ -44,6 +46,8 @@ class WireCheck {
   // A host and a port that can be dialled.
   std::string DialAddress(absl::string_view field, const std::string& text);
   checkpoint::Shard Shard(const v1::Shard& shard);
+  // Bytes of a replica for its peers, at most kRendezvousBytesMax.
+  std::string Rendezvous(const std::string& bytes);
   // Notes `error` unless it is OK.
   void Also(const absl::Status& error);
 

@@ -16,6 +16,7 @@ coordinator::NodeFacts Convert(const worker::NodeFacts& facts) {
   converted.profile.threads = facts.threads;
   converted.profile.memory_bytes = facts.memory_bytes;
   converted.profile.numeric_class = facts.numeric_class;
+  converted.profile.trusted_network = facts.trusted_network;
   converted.incarnation = facts.incarnation;
   converted.data_address = facts.data_address;
   converted.version = facts.version;

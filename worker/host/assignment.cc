@@ -1,13 +1,16 @@
 #include "worker/host/assignment.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compression/codec.h"
 #include "model/buffer_plan.h"
 #include "model/family.h"
+#include "schedule/groups.h"
 #include "schedule/replay.h"
+#include "worker/comm/gloo_mesh.h"
 
 namespace longhaul::worker {
 namespace {
@@ -29,12 +32,52 @@ absl::Status CheckStart(const Assignment& assignment) {
                                         " from the state after step ", state));
 }
 
-absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph) {
-  const size_t stages = assignment.stages.size();
-  if (stages == 0) return Wrong(assignment, "it has no stages");
-  if (assignment.stage < 0 || static_cast<size_t>(assignment.stage) >= stages) {
-    return Wrong(assignment, absl::StrCat("stage ", assignment.stage, " of ", stages));
+// The stages and replicas of the device groups: a group whose replica is 0 begins a stage.
+absl::StatusOr<schedule::Shape> ShapeOf(const Assignment& assignment) {
+  schedule::Shape shape{.stages = 0};
+  shape.micro_batches = static_cast<int>(assignment.spec.train.micro_batches());
+  std::vector<std::vector<int>> shares;
+  for (const StagePeer& group : assignment.stages) {
+    if (group.replica == 0) {
+      ++shape.stages;
+      shape.replicas.push_back(0);
+      shares.emplace_back();
+    }
+    if (shape.stages == 0 || group.replica != shape.replicas.back() ||
+        group.replica >= kReplicasMax) {
+      return Wrong(assignment, absl::StrCat("replica ", group.replica, " of node ", group.node,
+                                            " is not in its place"));
+    }
+    ++shape.replicas.back();
+    const int share = group.micro_batches == 0 ? shape.micro_batches : group.micro_batches;
+    if (share < 1 || share > shape.micro_batches) {
+      return Wrong(assignment, absl::StrCat("node ", group.node, " takes ", share, " of ",
+                                            shape.micro_batches, " micro-batches"));
+    }
+    shares.back().push_back(share);
   }
+  for (const std::vector<int>& of_stage : shares) {
+    const int64_t sum = std::accumulate(of_stage.begin(), of_stage.end(), int64_t{0});
+    if (sum != shape.micro_batches) {
+      return Wrong(assignment, absl::StrCat("the replicas of stage ", shape.owners.size(), " take ",
+                                            sum, " of ", shape.micro_batches, " micro-batches"));
+    }
+    shape.owners.push_back(assignment.spec.exact_replicas ? schedule::BlockOwners(of_stage)
+                                                          : schedule::SpreadOwners(of_stage));
+    const auto allowed = [&](int share) {
+      return share == of_stage.front() &&
+             run::AllowsExactReplicas(shape.micro_batches, static_cast<int64_t>(of_stage.size()));
+    };
+    if (assignment.spec.exact_replicas && !std::all_of(of_stage.begin(), of_stage.end(), allowed)) {
+      return Wrong(assignment, "exact replicas take equal powers of two of micro-batches");
+    }
+  }
+  return shape;
+}
+
+absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph,
+                         const std::vector<model::OpRange>& ranges) {
+  const size_t stages = ranges.size();
   if (assignment.link_codecs.size() != stages - 1) {
     return Wrong(assignment,
                  absl::StrCat(assignment.link_codecs.size(), " codecs for ", stages - 1, " links"));
@@ -46,7 +89,7 @@ absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph
   const std::vector<int> cuts = graph.CutPoints();
   int expected_begin = 0;
   for (size_t s = 0; s < stages; ++s) {
-    const model::OpRange range = assignment.stages[s].range;
+    const model::OpRange range = ranges[s];
     const int end = static_cast<int>(graph.ops.size());
     const bool legal_end = s + 1 == stages
                                ? range.end == end
@@ -56,6 +99,39 @@ absl::Status CheckStages(const Assignment& assignment, const model::Graph& graph
                                             range.end, ", which does not cover the model"));
     }
     expected_begin = range.end;
+  }
+  return absl::OkStatus();
+}
+
+// Shape, groups and ranges, all checked against each other and the model.
+absl::Status LayOut(const Assignment& assignment, StagePlan& plan) {
+  const int groups = static_cast<int>(assignment.stages.size());
+  if (groups == 0) return Wrong(assignment, "it has no stages");
+  if (assignment.stage < 0 || assignment.stage >= groups) {
+    return Wrong(assignment, absl::StrCat("stage ", assignment.stage, " of ", groups));
+  }
+  LH_ASSIGN_OR_RETURN(plan.shape, ShapeOf(assignment));
+  for (const StagePeer& group : assignment.stages) {
+    if (group.replica == 0) {
+      plan.ranges.push_back(group.range);
+    } else if (group.range != plan.ranges.back()) {
+      return Wrong(assignment, absl::StrCat("node ", group.node,
+                                            " has other operators than the stage's first replica"));
+    }
+  }
+  LH_RETURN_IF_ERROR(CheckStages(assignment, plan.graph, plan.ranges));
+  const schedule::Groups layout(plan.shape);
+  plan.stage = layout.stage(assignment.stage);
+  plan.replica = layout.replica(assignment.stage);
+  plan.micro_batches = static_cast<int>(layout.MicroBatches(assignment.stage).size());
+  for (int group = 0; group < groups; ++group) plan.names.push_back(layout.Name(group));
+  plan.is_first = plan.stage == 0;
+  plan.is_last = plan.stage == plan.shape.stages - 1;
+  const int leader = layout.Leader(plan.stage);
+  for (int r = 0; r < layout.replicas(plan.stage) && layout.replicas(plan.stage) > 1; ++r) {
+    const StagePeer& peer = assignment.stages[leader + r];
+    plan.replica_names.push_back(
+        absl::StrCat(plan.names[leader + r], " (", peer.node, " at ", peer.data_address, ")"));
   }
   return absl::OkStatus();
 }
@@ -84,28 +160,72 @@ absl::StatusOr<std::vector<int>> TiedAcrossStages(const Assignment& assignment,
   return across;
 }
 
-// The link to `peer`, both directions.
-LinkOptions MakeLink(const Assignment& assignment, const StagePlan& plan,
-                     const std::vector<schedule::Program>& programs, int peer,
-                     int64_t tied_elements, int connections) {
+// Of which the pattern of whose evaluation micro-batches go to whom is seen whole: the least common
+// multiple of two numbers of replicas is below it.
+constexpr int kEvaluationPattern = kReplicasMax * kReplicasMax;
+
+// Whether the two groups, of neighbouring stages, ever exchange a frame.
+bool AreLinked(const StagePlan& plan, const schedule::Groups& training,
+               const schedule::Groups& evaluation, int self, int peer) {
+  if (training.replica(self) == 0 && training.replica(peer) == 0) return true;
+  const int stage = training.stage(peer);
+  for (const int m : training.MicroBatches(self)) {
+    if (training.Owner(stage, m) == peer) return true;
+  }
+  if (plan.evaluation_program.instructions.empty()) return false;
+  for (const int m : evaluation.MicroBatches(self)) {
+    if (m >= kEvaluationPattern) break;
+    if (evaluation.Owner(stage, m) == peer) return true;
+  }
+  return false;
+}
+
+struct LinkFacts {
+  const Assignment& assignment;
+  const StagePlan& plan;
+  const std::vector<schedule::Program>& programs;
+  int64_t tied_elements = 0;
+  int connections = 1;
+};
+
+// The link to group `peer`, both directions.
+LinkOptions MakeLink(const LinkFacts& facts, int peer, bool ends) {
+  const Assignment& assignment = facts.assignment;
+  const StagePlan& plan = facts.plan;
   const int self = assignment.stage;
   const int upstream = std::min(self, peer);
+  const int upstream_stage = facts.programs[upstream].stage;
   const StagePeer& other = assignment.stages[peer];
   LinkOptions link;
-  link.peer_group = link.peer_stage = peer;
+  link.peer_group = peer;
+  link.peer_stage = facts.programs[peer].stage;
+  link.peer_name = plan.names[peer];
   link.peer_node = other.node;
   link.peer_address = other.data_address;
-  link.tied_elements = static_cast<uint64_t>(tied_elements);
-  link.connections = connections;
+  link.tied_elements = static_cast<uint64_t>(ends ? facts.tied_elements : 0);
+  link.connections = facts.connections;
   // Two numbers for each parameter: its index and its sum of squares.
   link.norms_max = 2 * plan.graph.parameters.size();
-  if (std::max(self, peer) - upstream == 1) {
-    link.codec = assignment.link_codecs[upstream];
+  if (std::abs(link.peer_stage - plan.stage) == 1) {
+    link.codec = assignment.link_codecs[upstream_stage];
     link.tensor_elements = static_cast<uint64_t>(model::BoundaryElements(
-        plan.graph, plan.ranges[upstream].end, assignment.spec.train.micro_batch));
-    link.window = schedule::LinkWindow(programs, upstream);
+        plan.graph, plan.ranges[upstream_stage].end, assignment.spec.train.micro_batch));
+    link.window = schedule::LinkWindow(facts.programs, upstream);
   }
   return link;
+}
+
+void AddLinks(const LinkFacts& facts, StagePlan& plan) {
+  const int self = facts.assignment.stage;
+  const schedule::Groups training(plan.shape), evaluation(plan.evaluation_shape);
+  for (int peer = 0; peer < training.count(); ++peer) {
+    const int distance = std::abs(training.stage(peer) - plan.stage);
+    const bool leaders = training.replica(self) == 0 && training.replica(peer) == 0;
+    const bool ends =
+        facts.tied_elements > 0 && leaders && distance > 0 && distance == plan.shape.stages - 1;
+    const bool next = distance == 1 && AreLinked(plan, training, evaluation, self, peer);
+    if (ends || next) plan.links.push_back(MakeLink(facts, peer, ends));
+  }
 }
 
 }  // namespace
@@ -122,38 +242,25 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
   LH_RETURN_IF_ERROR(CheckStart(assignment));
   StagePlan plan;
   LH_ASSIGN_OR_RETURN(plan.graph, model::BuildGraph(assignment.spec.model));
-  LH_RETURN_IF_ERROR(CheckStages(assignment, plan.graph));
-  for (const StagePeer& stage : assignment.stages) plan.ranges.push_back(stage.range);
-  const int stages = static_cast<int>(plan.ranges.size());
-  plan.is_first = assignment.stage == 0;
-  plan.is_last = assignment.stage == stages - 1;
-
+  LH_RETURN_IF_ERROR(LayOut(assignment, plan));
   LH_ASSIGN_OR_RETURN(const std::vector<int> tied,
                       TiedAcrossStages(assignment, plan.graph, plan.ranges));
   int64_t tied_elements = 0;
   for (const int parameter : tied) {
     tied_elements = std::max(tied_elements, plan.graph.parameters[parameter].elements());
   }
-  plan.shape = {.stages = stages,
-                .micro_batches = static_cast<int>(assignment.spec.train.micro_batches()),
-                .tied = !tied.empty()};
+  plan.shape.tied = !tied.empty();
   LH_ASSIGN_OR_RETURN(const std::vector<schedule::Program> programs,
                       schedule::Generate(assignment.spec.schedule, plan.shape));
   LH_RETURN_IF_ERROR(schedule::Replay(programs, plan.shape));
   plan.program = programs[assignment.stage];
+  plan.evaluation_shape =
+      schedule::EvaluationShape(plan.shape.replicas, static_cast<int>(validation_micro_batches));
   if (validation_micro_batches > 0) {
-    plan.evaluation_shape = schedule::EvaluationShape(std::vector<int>(stages, 1),
-                                                      static_cast<int>(validation_micro_batches));
     plan.evaluation_program =
-        schedule::GenerateEvaluationOf(plan.evaluation_shape, assignment.stage, /*replica=*/0);
+        schedule::GenerateEvaluationOf(plan.evaluation_shape, plan.stage, plan.replica);
   }
-  for (int peer = 0; peer < stages; ++peer) {
-    const bool neighbour = std::abs(peer - assignment.stage) == 1;
-    const bool ends = !tied.empty() && std::abs(peer - assignment.stage) == stages - 1;
-    if (peer == assignment.stage || (!neighbour && !ends)) continue;
-    plan.links.push_back(
-        MakeLink(assignment, plan, programs, peer, ends ? tied_elements : 0, connections));
-  }
+  AddLinks({assignment, plan, programs, tied_elements, connections}, plan);
   return plan;
 }
 

@@ -17,12 +17,17 @@ namespace longhaul::worker {
 struct StagePlan {
   model::Graph graph;
   std::vector<model::OpRange> ranges;  // of all stages
+  int stage = 0, replica = 0;          // of this device group
+  int micro_batches = 0;               // of a step that this group takes
   schedule::Shape shape;
-  schedule::Program program;  // of this stage
+  schedule::Program program;  // of this group
   schedule::Shape evaluation_shape;
   schedule::Program evaluation_program;
   std::vector<LinkOptions> links;
-  bool is_first = false, is_last = false;
+  std::vector<std::string> names;  // by group: "stage 1 replica 2"
+  // Of this stage, with node and address; empty: it has one.
+  std::vector<std::string> replica_names;
+  bool is_first = false, is_last = false;  // of its stage
 };
 
 // Of the validation part; its program is kept in memory.

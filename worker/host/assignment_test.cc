@@ -120,6 +120,68 @@ TEST(MakeStagePlan, EveryPartitionHasTheWindowsOfItsSchedule) {
   }
 }
 
+// The second of two stages has two replicas; 3 micro-batches of a step.
+Assignment WithReplicas(int group) {
+  const run::RunSpec spec = TestSpec("r");
+  const std::vector<int> ends = Ends(GraphOf(spec), {2});
+  Assignment assignment = TestAssignment(spec, ends, group);
+  StagePeer other = assignment.stages[1];
+  other.node = "node-2";
+  other.data_address = "memory:node-2";
+  other.replica = 1;
+  other.micro_batches = 1;
+  assignment.stages[1].micro_batches = 2;
+  assignment.stages.push_back(other);
+  return assignment;
+}
+
+TEST(MakeStagePlan, ReplicasShareTheMicroBatches) {
+  const auto first = MakeStagePlan(WithReplicas(0), 2, 1);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->micro_batches, 3);
+  EXPECT_TRUE(first->replica_names.empty());
+  ASSERT_THAT(first->links, SizeIs(2));
+  EXPECT_EQ(first->links[0].peer_group, 1);
+  EXPECT_EQ(first->links[0].peer_name, "stage 1 replica 0");
+  EXPECT_EQ(first->links[0].tied_elements, 256u * 8);
+  EXPECT_EQ(first->links[1].peer_group, 2);
+  EXPECT_EQ(first->links[1].peer_stage, 1);
+  EXPECT_EQ(first->links[1].tied_elements, 0u);  // only leaders exchange the tied sum
+  const auto third = MakeStagePlan(WithReplicas(2), 2, 1);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(third->stage, 1);
+  EXPECT_EQ(third->replica, 1);
+  EXPECT_EQ(third->micro_batches, 1);
+  EXPECT_TRUE(third->is_last);
+  EXPECT_EQ(third->names[2], "stage 1 replica 1");
+  ASSERT_THAT(third->replica_names, SizeIs(2));
+  EXPECT_EQ(third->replica_names[0], "stage 1 replica 0 (node-1 at memory:node-1)");
+  EXPECT_THAT(third->links, SizeIs(1));
+}
+
+TEST(MakeStagePlan, RefusesReplicasThatDoNotFit) {
+  const auto refusal = [](auto spoil) {
+    Assignment assignment = WithReplicas(1);
+    spoil(assignment);
+    const absl::Status status = MakeStagePlan(assignment, 0, 1).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal([](Assignment& a) { a.stages[2].replica = 2; }), HasSubstr("replica 2 of"));
+  EXPECT_THAT(refusal([](Assignment& a) { a.stages[0].replica = 1; }), HasSubstr("replica 1 of"));
+  EXPECT_THAT(refusal([](Assignment& a) { a.stages[2].replica = -1; }), HasSubstr("replica -1 of"));
+  EXPECT_THAT(refusal([](Assignment& a) { a.stages[2].micro_batches = 2; }),
+              HasSubstr("the replicas of stage 1 take 4 of 3 micro-batches"));
+  EXPECT_THAT(refusal([](Assignment& a) { a.stages[2].micro_batches = 4; }),
+              HasSubstr("node-2 takes 4 of 3"));
+  EXPECT_THAT(refusal([](Assignment& a) { a.stages[2].micro_batches = -1; }),
+              HasSubstr("node-2 takes -1 of 3"));
+  EXPECT_THAT(refusal([](Assignment& a) { --a.stages[2].range.end; }),
+              HasSubstr("other operators than the stage's first replica"));
+  EXPECT_THAT(refusal([](Assignment& a) { a.spec.exact_replicas = true; }),
+              HasSubstr("equal powers of two"));
+}
+
 struct Hostile {
   const char* what;
   std::function<void(Assignment&)> spoil;

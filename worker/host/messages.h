@@ -43,6 +43,7 @@ struct NodeFacts {
   int64_t memory_bytes = 0;
   double flops_per_second = 0;
   double bytes_per_second = 0;
+  bool trusted_network = false;  // of the site: replicas may sum gradients over it
 };
 struct Register {
   NodeFacts facts;

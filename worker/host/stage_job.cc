@@ -53,9 +53,11 @@ std::string StageJob::phase() const {
   return phase_;
 }
 
-void StageJob::Start() {
+void StageJob::Start(std::vector<std::string> rendezvous) {
   std::lock_guard<std::mutex> lock(mutex_);
+  if (started_) return;
   started_ = true;
+  rendezvous_ = std::move(rendezvous);
   changed_.notify_all();
 }
 
@@ -66,6 +68,7 @@ void StageJob::Cancel(const absl::Status& reason) {
   if (!cancelled_.ok()) return;
   cancelled_ = OwnCopy(reason);
   if (exchange_ != nullptr) exchange_->Cancel(reason);
+  replicas_.Cancel(reason);
   remote_->Cancel();
   changed_.notify_all();
 }
@@ -74,6 +77,7 @@ void StageJob::Run() {
   previous_.reset();
   const absl::Status status = RunToEnd();
   // The job may wait long for its release; its memory need not.
+  gradient_tree_.reset();
   stage_.reset();
   backend_.reset();
   batches_.reset();
@@ -170,11 +174,15 @@ Patience StageJob::MakePatience() {
 absl::Status StageJob::Build() {
   const run::RunSpec& spec = assignment_.spec;
   SetPhase("building");
-  const compute::StageOptions stage_options{plan_.ranges[assignment_.stage], spec.train.micro_batch,
+  const compute::StageOptions stage_options{plan_.ranges[plan_.stage], spec.train.micro_batch,
                                             plan_.program.slots,
                                             assignment_.stages[assignment_.stage].recompute};
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
                                                             spec.train.seed));
+  if (spec.exact_replicas) {
+    LH_ASSIGN_OR_RETURN(gradient_tree_,
+                        compute::GradientTree<float>::Create(*stage_, plan_.micro_batches));
+  }
   if (!assignment_.checkpoint.has_value()) return absl::OkStatus();
   return LoadStage(plan_.graph, *assignment_.checkpoint, *stage_,
                    {&local_shards_, remote_.get(), MakePatience(),
@@ -183,8 +191,10 @@ absl::Status StageJob::Build() {
 }
 
 absl::Status StageJob::AwaitStart() {
+  LH_RETURN_IF_ERROR(replicas_.Listen(plan_, assignment_, *dependencies_.clock));
   SetPhase("ready");
-  outbox_.Add(assignment_.run, assignment_.epoch, Ready{assignment_.run, assignment_.epoch});
+  outbox_.Add(assignment_.run, assignment_.epoch,
+              Ready{assignment_.run, assignment_.epoch, replicas_.rendezvous()});
   std::unique_lock<std::mutex> lock(mutex_);
   dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + kStartMax,
                                  [this] { return started_ || !cancelled_.ok(); });
@@ -200,7 +210,9 @@ absl::Status StageJob::Train() {
   exchange_options.run = assignment_.run;
   exchange_options.epoch = assignment_.epoch;
   exchange_options.token = assignment_.token;
-  exchange_options.group = exchange_options.stage = assignment_.stage;
+  exchange_options.group = assignment_.stage;
+  exchange_options.stage = plan_.stage;
+  exchange_options.name = plan_.names[assignment_.stage];
   exchange_options.links = plan_.links;
   exchange_options.jitter_seed = compression::RunHash(options_.facts.name);
   exchange_options.silence_max = *options_.peer_silence_max;
@@ -231,26 +243,34 @@ absl::Status StageJob::Train() {
       *remote_, *dependencies_.clock, options_.transfer_max,
       [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
   LH_RETURN_IF_ERROR(AwaitStart());
+  LH_RETURN_IF_ERROR(replicas_.Connect(rendezvous_));
   SetPhase("training");
 
-  ExecutorOptions executor_options;
-  executor_options.spec = &assignment_.spec;
-  executor_options.graph = &plan_.graph;
-  executor_options.epoch = assignment_.epoch;
-  executor_options.stage = assignment_.stage;
-  executor_options.range = plan_.ranges[assignment_.stage];
-  executor_options.ranges = plan_.ranges;
-  executor_options.shape = plan_.shape;
-  executor_options.program = plan_.program;
-  executor_options.evaluation_shape = plan_.evaluation_shape;
-  executor_options.evaluation_program = plan_.evaluation_program;
-  executor_options.wait_max = kPeerBusyMax;
-  executor_options.check_cancelled = [this] { return CheckCancelled(); };
-  StageExecutor executor(executor_options, stage_.get(), exchange.get(),
+  StageExecutor executor(MakeExecutorOptions(), stage_.get(), exchange.get(),
                          plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
-                         plan_.is_first ? &directives_ : nullptr, dependencies_.clock);
+                         assignment_.stage == 0 ? &directives_ : nullptr, dependencies_.clock);
   LH_RETURN_IF_ERROR(TrainSteps(executor));
   return exchange->Flush(dependencies_.clock->Now() + kPeerBusyMax);
+}
+
+ExecutorOptions StageJob::MakeExecutorOptions() {
+  ExecutorOptions options;
+  options.spec = &assignment_.spec;
+  options.graph = &plan_.graph;
+  options.epoch = assignment_.epoch;
+  options.stage = plan_.stage;
+  options.replica = plan_.replica;
+  options.range = plan_.ranges[plan_.stage];
+  options.ranges = plan_.ranges;
+  options.shape = plan_.shape;
+  options.program = plan_.program;
+  options.evaluation_shape = plan_.evaluation_shape;
+  options.evaluation_program = plan_.evaluation_program;
+  options.wait_max = kPeerBusyMax;
+  options.collective = replicas_.collective();
+  options.gradient_tree = gradient_tree_.get();
+  options.check_cancelled = [this] { return CheckCancelled(); };
+  return options;
 }
 
 absl::Status StageJob::TrainSteps(StageExecutor& executor) {
@@ -277,7 +297,7 @@ absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor, const S
   report.run = assignment_.run;
   report.epoch = assignment_.epoch;
   report.stage = assignment_.stage;
-  report.stages = static_cast<int>(plan_.ranges.size());
+  report.stages = static_cast<int>(assignment_.stages.size());
   report.step = result.step;
   report.applied = result.applied;
   report.loss = result.loss_sum / static_cast<double>(result.tokens);
@@ -303,8 +323,13 @@ absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor, const S
 }
 
 void StageJob::Save(int64_t step, bool last) {
+  // The replicas of a stage have the same state; the first stores it.
+  if (plan_.replica > 0) {
+    if (last) End(step);
+    return;
+  }
   if (last) SetPhase("storing the last checkpoint");
-  const std::vector<int> owned = OwnedParameters(plan_.graph, plan_.ranges, assignment_.stage);
+  const std::vector<int> owned = OwnedParameters(plan_.graph, plan_.ranges, plan_.stage);
   keeper_->Put({step, SaveStage(plan_.graph, owned, *stage_), last, absl::OkStatus()});
 }
 
@@ -323,9 +348,13 @@ void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
         absl::StrCat("checkpoint of step ", task.step, " not stored: ", status.message()));
     outbox_.Add(run, epoch, ShardFailed{run, epoch, stage, task.step, status});
   }
-  if (!task.last) return;
+  if (task.last) End(task.step);
+}
+
+void StageJob::End(int64_t step) {
   SetPhase("ended");
-  outbox_.Add(run, epoch, Ended{run, epoch, stage, task.step});
+  outbox_.Add(assignment_.run, assignment_.epoch,
+              Ended{assignment_.run, assignment_.epoch, assignment_.stage, step});
 }
 
 absl::Status StageJob::CheckCancelled() {

@@ -16,6 +16,7 @@
 #include "worker/host/assignment.h"
 #include "worker/host/exchange_totals.h"
 #include "worker/host/outbox.h"
+#include "worker/host/replica_group.h"
 #include "worker/host/retry.h"
 #include "worker/host/shard_keeper.h"
 #include "worker/host/worker_host.h"
@@ -45,7 +46,8 @@ class StageJob {
   int64_t completed_step() const;
   std::string phase() const;  // "loading", "training", ...: for people
 
-  void Start();
+  // `rendezvous`: of each replica of the stage; not used where it has one.
+  void Start(std::vector<std::string> rendezvous);
   void Stop();  // after the step that the first stage is at
   void Cancel(const absl::Status& reason);
 
@@ -61,10 +63,12 @@ class StageJob {
   Patience MakePatience();
   absl::Status Build();
   absl::Status AwaitStart();
+  ExecutorOptions MakeExecutorOptions();
   absl::Status Train();
   absl::Status TrainSteps(StageExecutor& executor);
   absl::StatusOr<StepReport> MakeReport(StageExecutor& executor, const StepResult& result);
   void Save(int64_t step, bool last);
+  void End(int64_t step);
   void OnShard(const ShardTask& task, const absl::Status& status);
   absl::Status CheckCancelled();
   void SetPhase(const std::string& phase);
@@ -89,13 +93,17 @@ class StageJob {
   StagePlan plan_;
   std::unique_ptr<compute::Backend> backend_;
   std::unique_ptr<compute::Stage<float>> stage_;
+  std::unique_ptr<compute::GradientTree<float>> gradient_tree_;  // of exact replicas
   std::string damaged_shard_;  // of the checkpoint, that nobody has intact; empty: none
+
+  ReplicaGroup replicas_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   Exchange* exchange_ = nullptr;  // while training; for Cancel
   bool started_ = false;
+  std::vector<std::string> rendezvous_;  // of the stage's replicas, once started
   absl::Status cancelled_;
   int64_t completed_step_;
   std::string phase_ = "loading";

@@ -73,7 +73,7 @@ class WorkerHost::Impl {
 
   void On(const Start& start) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (IsCurrent(start.run, start.epoch)) job_->Start();
+    if (IsCurrent(start.run, start.epoch)) job_->Start(start.rendezvous);
   }
 
   void On(const Stop& stop) {

@@ -105,11 +105,16 @@ Event Start(const Command& c) {
 Event Planned(const Command& c) {
   Plan plan;
   plan.numeric_class = "class-a";
+  // "n1,n2/n3": two stages, the second on two nodes.
   int op = 0;
-  for (const absl::string_view node : absl::StrSplit(c.Text("nodes"), ',')) {
-    StagePlacement& stage = plan.stages.emplace_back();
-    stage.node = std::string(node);
-    stage.range = {op, op + 1};
+  for (const absl::string_view stage : absl::StrSplit(c.Text("nodes"), ',')) {
+    int replica = 0;
+    for (const absl::string_view node : absl::StrSplit(stage, '/')) {
+      StagePlacement& group = plan.stages.emplace_back();
+      group.node = std::string(node);
+      group.replica = replica++;
+      group.range = {op, op + 1};
+    }
     ++op;
   }
   return PlanMade{c.run(), c.epoch(), std::move(plan)};
@@ -229,6 +234,7 @@ RunRecord Durable(const RunRecord& record) {
   durable.token = record.token;
   durable.numeric_class = record.numeric_class;
   durable.stages_requested = record.stages_requested;
+  durable.replicas_requested = record.replicas_requested;
   durable.start_step = record.start_step;
   durable.checkpoint = record.checkpoint;
   durable.other_checkpoints = record.other_checkpoints;
