@@ -48,7 +48,7 @@ def run_file(name, **options):
              learning_rate="3.0e-3", beta2=0.95, weight_decay=0.1, grad_clip=0.5, warmup_steps=2,
              min_learning_rate="1.0e-4", seed=7, evaluate_every=0, stages="auto", schedule="1f1b",
              codec="none", every=0, family="gpt2", kv_heads="auto", dropout=0,
-             recompute="auto", graph=None)
+             recompute="auto", graph=None, replicas="1", exact_replicas="false")
     unknown = set(options) - set(o)
     assert not unknown, unknown
     o.update(options)
@@ -86,7 +86,12 @@ train:
     min_learning_rate: {o['min_learning_rate']}
   seed: {o['seed']}
   evaluate_every: {o['evaluate_every']}
-pipeline: {{stages: {o['stages']}, schedule: {o['schedule']}, recompute: {o['recompute']}}}
+pipeline:
+  stages: {o['stages']}
+  schedule: {o['schedule']}
+  recompute: {o['recompute']}
+  replicas: {o['replicas']}
+  exact_replicas: {o['exact_replicas']}
 exchange: {{codec: {o['codec']}}}
 checkpoint: {{every: {o['every']}}}
 """
