@@ -30,7 +30,10 @@ std::vector<double> CutBytes(const model::Graph& graph, int64_t micro_batch) {
     change[last_read[edge] + 1] -= bytes;
   }
   double crossing = 0;
-  for (double& bytes : change) bytes = crossing += bytes;
+  for (double& bytes : change) {
+    crossing += bytes;
+    bytes = crossing;
+  }
   return change;
 }
 

@@ -201,7 +201,7 @@ absl::Status StageJob::AwaitStart() {
   if (!cancelled_.ok()) return OwnCopy(cancelled_);
   if (started_) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
-      "stage ", assignment_.stage, " was ready, but the coordinator did not start run ",
+      plan_.names[assignment_.stage], " was ready, but the coordinator did not start run ",
       assignment_.run, " within ", absl::FormatDuration(kStartMax)));
 }
 
@@ -368,9 +368,11 @@ void StageJob::SetPhase(const std::string& phase) {
 }
 
 void StageJob::Log(LogLevel level, const std::string& text) const {
-  dependencies_.log(level,
-                    absl::StrCat("run=", assignment_.run, " epoch=", ToString(assignment_.epoch),
-                                 " stage=", assignment_.stage, " ", text));
+  // The plan that names it follows from the assignment, which may be unsound.
+  const std::string name = plan_.names.empty() ? absl::StrCat("device group ", assignment_.stage)
+                                               : plan_.names[assignment_.stage];
+  dependencies_.log(level, absl::StrCat("run=", assignment_.run, " epoch=",
+                                        ToString(assignment_.epoch), " ", name, ": ", text));
 }
 
 }  // namespace longhaul::worker

@@ -62,7 +62,7 @@ class WorkerHost::Impl {
     dependencies_.log(
         LogLevel::kInfo,
         absl::StrCat("assigned: run=", assignment.run, " epoch=", ToString(assignment.epoch),
-                     " stage=", assignment.stage, " of ", assignment.stages.size()));
+                     " device group ", assignment.stage, " of ", assignment.stages.size()));
     outbox_.Begin(assignment.run, assignment.epoch);
     WorkerHostOptions options = options_;
     if (!options.peer_silence_max) options.peer_silence_max = std::max(lease_, kSilenceMaxMin);
