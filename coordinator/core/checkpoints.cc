@@ -51,10 +51,7 @@ void OnCommitted(Turn& turn, RunRecord& run, checkpoint::Manifest manifest) {
       run.reason = absl::StrCat("the checkpoint of step ", step, " was made after earlier trouble");
     }
   }
-  if (run.state == RunState::kInterrupted && step >= run.spec.train.steps) {
-    ChangeRun(turn, run, RunState::kDone, RunPhase::kIdle,
-              absl::StrCat("all ", step, " steps are done"));
-  }
+  FinishIfNothingIsLeft(turn, run);
 }
 
 void OnCommitFailed(Turn& turn, RunRecord& run, int64_t step, const absl::Status& status) {

@@ -279,8 +279,15 @@ class Chaos {
         ++done_;
       }
       ASSERT_EQ(IsActive(run), run.state == RunState::kRunning) << name;
-      ASSERT_EQ(run.phase == RunPhase::kIdle,
-                run.state != RunState::kRunning && run.state != RunState::kPending);
+      const bool rests = run.state != RunState::kRunning && run.state != RunState::kPending;
+      ASSERT_EQ(run.phase == RunPhase::kIdle, rests && !run.waiter.has_value());
+      ASSERT_TRUE(!run.waiter.has_value() || run.phase == RunPhase::kPlanning);
+      const auto stored = stored_runs_.find(name);
+      if (stored != stored_runs_.end()) {
+        ASSERT_EQ(stored->second.state, run.state);
+        ASSERT_EQ(stored->second.checkpoint.has_value(), run.checkpoint.has_value());
+        ASSERT_EQ(stored->second.other_checkpoints, run.other_checkpoints);
+      }
       int64_t step = -1;
       for (const OtherCheckpoint& other : run.other_checkpoints) {
         ASSERT_GT(other.manifest.step, step);
@@ -299,7 +306,6 @@ class Chaos {
         ASSERT_TRUE(busy.insert(stage.node).second) << stage.node << " has two stages";
       }
       ASSERT_EQ(stored_runs_.at(name).epoch, run.epoch);
-      ASSERT_EQ(stored_runs_.at(name).state, run.state);
     }
     for (const auto& [name, node] : state_.nodes) {
       if (node.session == 0) continue;

@@ -42,7 +42,8 @@ void OnDrainNode(Turn& turn, const DrainNode& event) {
   }
   RunRecord& run = *place.run;
   const std::string leaves = absl::StrCat("node ", event.node, " leaves run ", run.spec.name);
-  if (run.phase == RunPhase::kPreparing) {
+  // A run that is to stop anyway is not planned again.
+  if (run.phase == RunPhase::kPreparing && !run.stop_requested) {
     PlanAgain(turn, run, event.node);
     turn.Answer(event.request, leaves);
     return;

@@ -135,4 +135,16 @@ void FinishIfComplete(Turn& turn, RunRecord& run) {
   }
 }
 
+void FinishIfNothingIsLeft(Turn& turn, RunRecord& run) {
+  const int64_t steps = run.spec.train.steps;
+  if (IsActive(run) || run.state == RunState::kDone || run.checkpoint->step < steps) return;
+  ChangeRun(turn, run, RunState::kDone, RunPhase::kIdle,
+            absl::StrCat("all ", steps, " steps are done"));
+  if (!run.waiter.has_value()) return;
+  turn.Refuse(run.waiter->request,
+              absl::FailedPreconditionError(
+                  absl::StrCat("run ", run.spec.name, " is done; there is nothing to resume")));
+  run.waiter.reset();
+}
+
 }  // namespace longhaul::coordinator

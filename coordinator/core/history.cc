@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "coordinator/core/turn.h"
 
 namespace longhaul::coordinator {
@@ -23,20 +23,15 @@ void AddOther(RunRecord& run, OtherCheckpoint other) {
   others.insert(std::find_if(others.begin(), others.end(), later), std::move(other));
 }
 
-// The newest that is not damaged becomes the one to resume from, if possible one before a step.
-// None is left where all are damaged.
+// The newest before a step that is not damaged, if any, becomes the one to resume from.
 void TakeNewest(RunRecord& run, int64_t before_step) {
   std::vector<OtherCheckpoint>& others = run.other_checkpoints;
-  const auto take = [&](int64_t before) {
-    for (auto other = others.rbegin(); other != others.rend(); ++other) {
-      if (other->manifest.step >= before || !other->damage.empty()) continue;
-      run.checkpoint = std::move(other->manifest);
-      others.erase(std::next(other).base());
-      return true;
-    }
-    return false;
-  };
-  if (!take(before_step)) take(std::numeric_limits<int64_t>::max());
+  for (auto other = others.rbegin(); other != others.rend(); ++other) {
+    if (other->manifest.step >= before_step || !other->damage.empty()) continue;
+    run.checkpoint = std::move(other->manifest);
+    others.erase(std::next(other).base());
+    return;
+  }
 }
 
 void MarkDamaged(RunRecord& run, const std::string& sha256, const std::string& damage) {
@@ -44,6 +39,20 @@ void MarkDamaged(RunRecord& run, const std::string& sha256, const std::string& d
     if (HasShard(other.manifest, sha256)) other.damage = damage;
   }
   AddOther(run, {*std::exchange(run.checkpoint, std::nullopt), damage});
+}
+
+// To be planned again, or, where a stop was asked for, stopped. Returns the reason.
+std::string LeaveForOlder(Turn& turn, RunRecord& run) {
+  if (std::exchange(run.stop_requested, false)) {
+    const std::string reason =
+        absl::StrCat("stopped as asked; ", DamageNote(run), ": it goes on from ", ResumePoint(run));
+    ChangeRun(turn, run, RunState::kStopped, RunPhase::kIdle,
+              absl::StrCat(reason, ResumeHint(run)));
+    return reason;
+  }
+  const std::string reason = absl::StrCat(DamageNote(run), ": resumed from ", ResumePoint(run));
+  ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting, reason);
+  return reason;
 }
 
 }  // namespace
@@ -66,25 +75,32 @@ void PruneHistory(Turn& turn, RunRecord& run) {
       break;
     }
   }
+  // What a resume that is being planned goes back to is not taken from under it.
+  const int64_t wanted = run.waiter.has_value() ? run.waiter->step.value_or(0) : 0;
+  if (wanted > 0) before_step = std::min(before_step, wanted);
   std::erase_if(others, [&](const OtherCheckpoint& o) { return o.manifest.step < before_step; });
   turn.Do(PruneCheckpoints{run.spec.name, before_step});
 }
 
-absl::Status ChooseCheckpoint(RunRecord& run, int64_t step) {
-  if (run.checkpoint.has_value() && run.checkpoint->step == step) return absl::OkStatus();
+absl::Status CheckStep(const RunRecord& run, int64_t step) {
+  std::vector<int64_t> steps;
+  for (const OtherCheckpoint& other : run.other_checkpoints) steps.push_back(other.manifest.step);
+  if (run.checkpoint.has_value()) steps.push_back(run.checkpoint->step);
+  std::sort(steps.begin(), steps.end());
+  if (step == 0 || std::binary_search(steps.begin(), steps.end(), step)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "run ", run.spec.name, " has no checkpoint of step ", step,
+      steps.empty() ? "; it has none" : "; it has those of steps ", absl::StrJoin(steps, ", ")));
+}
+
+void ChooseCheckpoint(RunRecord& run, int64_t step) {
+  if (run.checkpoint.has_value() && run.checkpoint->step == step) return;
   std::vector<OtherCheckpoint>& others = run.other_checkpoints;
   const auto chosen = std::find_if(others.begin(), others.end(), [&](const OtherCheckpoint& other) {
     return other.manifest.step == step;
   });
-  if (step != 0 && chosen == others.end()) {
-    std::vector<int64_t> steps;
-    for (const OtherCheckpoint& other : others) steps.push_back(other.manifest.step);
-    if (run.checkpoint.has_value()) steps.push_back(run.checkpoint->step);
-    std::sort(steps.begin(), steps.end());
-    return absl::NotFoundError(absl::StrCat(
-        "run ", run.spec.name, " has no checkpoint of step ", step,
-        steps.empty() ? "; it has none" : "; it has those of steps ", absl::StrJoin(steps, ", ")));
-  }
+  LH_CHECK(step == 0 || chosen != others.end(), "run ", run.spec.name,
+           " lost its checkpoint of step ", step, " while a resume from it was planned");
   std::optional<checkpoint::Manifest> manifest;
   if (chosen != others.end()) {
     manifest = std::move(chosen->manifest);
@@ -95,7 +111,6 @@ absl::Status ChooseCheckpoint(RunRecord& run, int64_t step) {
   // A commit that is still on its way must not move the run forward again.
   run.commits.clear();
   run.pending_shards.clear();
-  return absl::OkStatus();
 }
 
 std::string ResumePoint(const RunRecord& run) {
@@ -103,10 +118,12 @@ std::string ResumePoint(const RunRecord& run) {
                                     : std::string("the beginning");
 }
 
-bool AllCheckpointsDamaged(const RunRecord& run) {
-  return !run.checkpoint.has_value() && !run.other_checkpoints.empty() &&
-         std::none_of(run.other_checkpoints.begin(), run.other_checkpoints.end(),
-                      [](const OtherCheckpoint& other) { return other.damage.empty(); });
+bool HasLostItsCheckpoint(const RunRecord& run) {
+  return !run.checkpoint.has_value() &&
+         std::any_of(run.other_checkpoints.begin(), run.other_checkpoints.end(),
+                     [&](const OtherCheckpoint& other) {
+                       return other.manifest.step == run.start_step && !other.damage.empty();
+                     });
 }
 
 std::string DamageNote(const RunRecord& run) {
@@ -130,22 +147,21 @@ bool FallBack(Turn& turn, const Place& place, const StageFailed& event) {
   constexpr size_t kDigitsShown = 16;
   const int64_t step = run.checkpoint->step;
   MarkDamaged(run, event.said.damaged_shard,
-              absl::StrCat("stage ", place.stage, "'s shard ",
+              absl::StrCat(run.plan->NameOf(place.stage), "'s shard ",
                            event.said.damaged_shard.substr(0, kDigitsShown)));
   const std::string& node = run.plan->stages[static_cast<size_t>(place.stage)].node;
   TakeNewest(run, step);
   if (!run.checkpoint.has_value()) {
     Interrupt(turn, run,
-              absl::StrCat(DamageNote(run), " and no other is left: ", NameStage(run, place.stage),
-                           ": ", event.said.status.message()),
+              absl::StrCat(DamageNote(run), " and no older one is left: ",
+                           NameStage(run, place.stage), ": ", event.said.status.message()),
               node);
     return true;
   }
   turn.Warn(absl::StrCat(NameStage(run, place.stage), " of run ", run.spec.name, ": ",
                          event.said.status.message()));
   run.planned_with.clear();
-  const std::string reason = absl::StrCat(DamageNote(run), ": resumed from ", ResumePoint(run));
-  ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting, reason);
+  const std::string reason = LeaveForOlder(turn, run);
   for (int stage = 0; stage < GroupCount(run); ++stage) {
     if (!run.progress[static_cast<size_t>(stage)].attached) continue;
     const uint64_t session = SessionOf(turn.state, run, stage);

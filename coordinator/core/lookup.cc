@@ -110,14 +110,16 @@ std::string NameStage(const RunRecord& run, int stage) {
 }
 
 std::string ResumeHint(const RunRecord& run) {
-  if (AllCheckpointsDamaged(run)) {
-    return absl::StrCat(
-        "; put the shard's file back at the coordinator or the node and resume "
-        "with: longhaul run resume ",
-        run.spec.name, " --step ", run.other_checkpoints.back().manifest.step,
-        ", or train from the beginning with --step 0");
+  if (!HasLostItsCheckpoint(run)) {
+    return absl::StrCat("; resume with: longhaul run resume ", run.spec.name);
   }
-  return absl::StrCat("; resume with: longhaul run resume ", run.spec.name);
+  const OtherCheckpoint& newest = run.other_checkpoints.back();
+  return absl::StrCat("; ",
+                      newest.damage.empty()
+                          ? "go on from a checkpoint that was left behind"
+                          : "put the shard's file back at the coordinator or the node and resume",
+                      " with: longhaul run resume ", run.spec.name, " --step ",
+                      newest.manifest.step, ", or train from the beginning with --step 0");
 }
 
 std::vector<const NodeRecord*> UsableNodes(State& state, bool busy_too) {

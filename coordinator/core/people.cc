@@ -47,6 +47,15 @@ void StopAtOnce(Turn& turn, RunRecord& run) {
   }
 }
 
+// Of a run that is not idle, or done.
+std::string WhyNotResumed(const RunRecord& run) {
+  if (run.waiter.has_value()) return "being planned already; wait for the answer";
+  if (run.phase != RunPhase::kIdle && run.stop_requested) {
+    return "stopping; wait for it to stop, then resume it";
+  }
+  return absl::StrCat(RunStateName(run.state), "; there is nothing to resume");
+}
+
 }  // namespace
 
 void OnStartRun(Turn& turn, const StartRun& event) {
@@ -112,12 +121,8 @@ void OnResumeRun(Turn& turn, const ResumeRun& event) {
     return;
   }
   if (run->phase != RunPhase::kIdle || run->state == RunState::kDone) {
-    const bool stopping = run->phase != RunPhase::kIdle && run->stop_requested;
-    turn.Refuse(event.request,
-                absl::FailedPreconditionError(absl::StrCat(
-                    "run ", event.run, " is ",
-                    stopping ? "stopping; wait for it to stop, then resume it"
-                             : RunStateName(run->state) + "; there is nothing to resume")));
+    turn.Refuse(event.request, absl::FailedPreconditionError(
+                                   absl::StrCat("run ", event.run, " is ", WhyNotResumed(*run))));
     return;
   }
   if (event.stages < 0 || event.replicas < 0) {
@@ -130,30 +135,20 @@ void OnResumeRun(Turn& turn, const ResumeRun& event) {
     turn.Refuse(event.request, NoWorker());
     return;
   }
-  run->waiter = PlanWaiter{event.request,
-                           false,
-                           run->state,
-                           run->reason,
-                           run->stages_requested,
-                           run->checkpoint,
-                           run->other_checkpoints,
-                           run->replicas_requested};
   if (event.step.has_value()) {
-    if (absl::Status chosen = ChooseCheckpoint(*run, *event.step); !chosen.ok()) {
-      run->waiter.reset();
-      turn.Refuse(event.request, std::move(chosen));
+    if (absl::Status found = CheckStep(*run, *event.step); !found.ok()) {
+      turn.Refuse(event.request, std::move(found));
       return;
     }
-  } else if (AllCheckpointsDamaged(*run)) {
-    run->waiter.reset();
+  } else if (HasLostItsCheckpoint(*run)) {
     turn.Refuse(event.request,
                 absl::FailedPreconditionError(absl::StrCat(DamageNote(*run), ResumeHint(*run))));
     return;
   }
-  if (event.stages > 0) run->stages_requested = event.stages;
-  if (event.replicas > 0) run->replicas_requested = event.replicas;
-  run->state = RunState::kPending;
-  run->reason = "is planned anew";
+  run->waiter = PlanWaiter{.request = event.request,
+                           .stages = event.stages,
+                           .replicas = event.replicas,
+                           .step = event.step};
   BeginPlanning(turn, *run);
 }
 

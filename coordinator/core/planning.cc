@@ -23,11 +23,13 @@ void RequestPlanWith(Turn& turn, RunRecord& run, const std::vector<const NodeRec
   run.phase = RunPhase::kPlanning;
   PlanRequest request;
   request.spec = run.spec;
+  const PlanWaiter asked = run.waiter.value_or(PlanWaiter());
+  const int stages = asked.stages != 0 ? asked.stages : run.stages_requested;
+  const int replicas = asked.replicas != 0 ? asked.replicas : run.replicas_requested;
   for (const NodeRecord* node : nodes) request.nodes.push_back(node->facts.profile);
   request.links = turn.state.options.links;
-  request.stages =
-      run.stages_requested != 0 ? run.stages_requested : static_cast<int>(run.spec.stages);
-  if (run.replicas_requested != 0) request.spec.replicas = {run.replicas_requested};
+  request.stages = stages != 0 ? stages : static_cast<int>(run.spec.stages);
+  if (replicas != 0) request.spec.replicas = {replicas};
   request.numeric_class = run.numeric_class;
   turn.Do(RequestPlan{run.spec.name, run.planning_epoch, std::move(request)});
 }
@@ -53,6 +55,8 @@ bool IsUsable(Turn& turn, const Plan& plan) {
 }
 
 void Queue(Turn& turn, RunRecord& run) {
+  AcceptRequest(run);
+  run.state = RunState::kPending;
   run.phase = RunPhase::kWaiting;
   const std::string text =
       absl::StrCat("run ", run.spec.name, " waits: its nodes are busy with another run");
@@ -83,6 +87,13 @@ void BeginPlanning(Turn& turn, RunRecord& run) {
   } else {
     RequestPlanWith(turn, run, free);
   }
+}
+
+void AcceptRequest(RunRecord& run) {
+  if (!run.waiter.has_value()) return;
+  if (run.waiter->stages > 0) run.stages_requested = run.waiter->stages;
+  if (run.waiter->replicas > 0) run.replicas_requested = run.waiter->replicas;
+  if (run.waiter->step.has_value()) ChooseCheckpoint(run, *run.waiter->step);
 }
 
 void OnPlanMade(Turn& turn, const PlanMade& event) {

@@ -47,7 +47,7 @@ enum class RunState { kPending, kRunning, kInterrupted, kStopped, kFailed, kDone
 
 // Where a pending or running run is; not durable, follows from RunState after a restart.
 enum class RunPhase {
-  kIdle,       // not pending and not running
+  kIdle,       // not pending and not running, and no resume is being planned
   kWaiting,    // for nodes or for a plan
   kPlanning,   // the planner is at work
   kPreparing,  // assignments are out; stages build and load
@@ -75,17 +75,16 @@ struct OtherCheckpoint {
   bool operator==(const OtherCheckpoint&) const = default;
 };
 
-// Who waits for the first plan of a start or resume, and what the run was before, so that a refusal
-// leaves no trace.
+// Who waits for the first plan of a start or resume, and what a resume asks for. That becomes the
+// run's when the plan is accepted; until then the run's state and what is durable of it stay as
+// they were, whatever the planner answers and whatever is committed meanwhile.
 struct PlanWaiter {
   uint64_t request = 0;
   bool is_start = false;  // else a resume
-  RunState state_before = RunState::kPending;
-  std::string reason_before = "";
-  int stages_before = 0;
-  std::optional<checkpoint::Manifest> checkpoint_before = std::nullopt;
-  std::vector<OtherCheckpoint> others_before = {};
-  int replicas_before = 0;
+  int stages = 0;         // 0: as before
+  int replicas = 0;       // 0: as before
+  // Of the checkpoint to go back to; 0: the initial weights; none: where it was.
+  std::optional<int64_t> step = std::nullopt;
 };
 
 struct RunRecord {

@@ -8,10 +8,9 @@
 namespace longhaul::coordinator {
 namespace {
 
-// Leaves the run as it was before the request; a run that was to be started is gone.
-void Undo(Turn& turn, RunRecord& run, const absl::Status& refusal) {
-  const PlanWaiter waiter = std::move(*run.waiter);
-  run.waiter.reset();
+// The request changes nothing; a run that was to be started is gone.
+void RefuseRequest(Turn& turn, RunRecord& run, const absl::Status& refusal) {
+  const PlanWaiter waiter = *std::exchange(run.waiter, std::nullopt);
   turn.Refuse(waiter.request, refusal);
   turn.Explain(absl::StrCat("run ", run.spec.name, " was not ",
                             waiter.is_start ? "started: " : "resumed: ", refusal.message()));
@@ -20,12 +19,6 @@ void Undo(Turn& turn, RunRecord& run, const absl::Status& refusal) {
     turn.state.runs.erase(name);
     return;
   }
-  run.state = waiter.state_before;
-  run.reason = waiter.reason_before;
-  run.stages_requested = waiter.stages_before;
-  run.replicas_requested = waiter.replicas_before;
-  run.checkpoint = waiter.checkpoint_before;
-  run.other_checkpoints = waiter.others_before;
   run.phase = RunPhase::kIdle;
 }
 
@@ -54,7 +47,7 @@ std::string DrainedText(const State& state, const RunRecord& run, const std::str
 void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal) {
   const std::string why(refusal.message());
   if (run.waiter.has_value()) {
-    Undo(turn, run, refusal);
+    RefuseRequest(turn, run, refusal);
   } else if (run.draining) {
     run.draining = false;
     ChangeRun(turn, run, RunState::kStopped, RunPhase::kIdle,

@@ -58,6 +58,7 @@ bool IsSound(const control::StepReport& report, const RunRecord& run) {
 }  // namespace
 
 void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
+  AcceptRequest(run);
   run.epoch = run.planning_epoch;
   run.plan = plan;
   run.token = MakeToken(turn.state.options, run);

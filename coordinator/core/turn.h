@@ -94,6 +94,8 @@ void Attach(Turn& turn, NodeRecord& node, const std::optional<control::Attachmen
 // Asks for a plan: for the free nodes, or, where there is none, whether all could do it once free.
 void BeginPlanning(Turn& turn, RunRecord& run);
 void OnPlanMade(Turn& turn, const PlanMade& event);
+// What the waiter asks for becomes the run's, as its plan is accepted. Nothing without a waiter.
+void AcceptRequest(RunRecord& run);
 // Asks again for pending runs when other nodes than before are free.
 void PlanWaitingRuns(Turn& turn);
 // --- refusal.cc ---
@@ -121,17 +123,22 @@ void OnManifestCommitted(Turn& turn, const ManifestCommitted& event);
 void AddCheckpoint(RunRecord& run, checkpoint::Manifest manifest);
 // Forgets and removes those that are too old to be kept.
 void PruneHistory(Turn& turn, RunRecord& run);
-// Goes back (or forth) to the checkpoint of a step; 0: to the initial weights. NotFound lists the
-// steps that there are.
-absl::Status ChooseCheckpoint(RunRecord& run, int64_t step);
+// Whether there is a checkpoint of the step; 0: the initial weights. NotFound lists the steps that
+// there are.
+absl::Status CheckStep(const RunRecord& run, int64_t step);
+// Goes back (or forth) to the checkpoint of a step that CheckStep has found.
+void ChooseCheckpoint(RunRecord& run, int64_t step);
 // Its checkpoints that are not older than the one to resume from are known to be damaged: which,
 // and what is done about it; empty: none.
 std::string DamageNote(const RunRecord& run);
 // "step 10" or "the beginning".
 std::string ResumePoint(const RunRecord& run);
-bool AllCheckpointsDamaged(const RunRecord& run);
+// The checkpoint that it was at is damaged and there is no older one: a person has to say where it
+// goes on.
+bool HasLostItsCheckpoint(const RunRecord& run);
 // Whether the stage failed for a damaged shard of its checkpoint: the run then goes back to an
-// older one, or is interrupted for want of any.
+// older one (never forth to one that was left behind), or is interrupted for want of any, or, where
+// a stop was asked for, stops.
 bool FallBack(Turn& turn, const Place& place, const StageFailed& event);
 
 // --- ending.cc ---
@@ -141,6 +148,9 @@ void SendStop(Turn& turn, const RunRecord& run);
 void OnStageEnded(Turn& turn, const StageEnded& event);
 // Leaves the run once all stages have ended and their checkpoint is committed.
 void FinishIfComplete(Turn& turn, RunRecord& run);
+// After a commit: a run that is not active is done once the checkpoint of its last step is there. A
+// resume that is being planned is refused as that of any done run.
+void FinishIfNothingIsLeft(Turn& turn, RunRecord& run);
 
 // --- interruption.cc ---
 // The run stops here; its stages are told to drop everything. `node` is to blame (may be empty).

@@ -235,7 +235,7 @@ def corrupt_shards():
         done = cluster.command("run", "resume", "c", "--wait")
         if done.returncode == 0:
             raise Failure("a run resumed from damaged shards")
-        expect_reason(cluster.show("c"), "shard", "no other is left", "--step")
+        expect_reason(cluster.show("c"), "shard", "no older one is left", "--step")
         print(f"  {cluster.show('c')['reason']}", flush=True)
         done = cluster.command("checkpoint", "export", "c", "--to", "never")
         if done.returncode == 0 or (cluster.folder / "never" / "model.safetensors").exists():
