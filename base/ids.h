@@ -30,8 +30,8 @@ enum class FrameKind : uint16_t {
   kEvaluationActivation = 7,  // stage s -> s+1, one micro-batch of the validation split
 };
 
-// The key of everything within one run (design: "(run, epoch, pipeline, step, micro-batch, stage,
-// kind, index)"); the run is fixed by the connection or object that the key is used with.
+// The key of everything within one run: (run, epoch, pipeline, step, micro-batch, stage, kind,
+// index); the run is fixed by the connection or object that the key is used with.
 struct FrameKey {
   Epoch epoch;
   uint32_t pipeline = 0;

@@ -68,6 +68,14 @@ absl::StatusOr<std::string> MakeTemporary(const Target& target) {
   return path;
 }
 
+// mkdtemp made the folder for its owner alone; a model folder is as open as any other.
+absl::Status OpenToOthers(const std::string& folder) {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (::chmod(folder.c_str(), 0777 & ~mask) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, "set the permissions of", folder);
+}
+
 absl::Status Rename(const fs::path& from, const fs::path& to) {
   if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
   return ErrnoStatus(errno, "rename to", to.string());
@@ -97,6 +105,7 @@ absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& 
     LH_RETURN_IF_ERROR(WriteFileAtomically((fs::path(temporary) / name).string(), *bytes));
   }
   if (!target.exists) {
+    LH_RETURN_IF_ERROR(OpenToOthers(temporary));
     LH_RETURN_IF_ERROR(Rename(temporary, target.path));
     return SyncDirectory(target.parent.string());
   }

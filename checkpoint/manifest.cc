@@ -70,7 +70,6 @@ absl::Status ValidateCoverage(const Manifest& manifest, const model::Graph& grap
   absl::flat_hash_map<absl::string_view, const Shard*> holder;
   for (const model::Parameter& parameter : graph.parameters) holder[parameter.name] = nullptr;
   for (const Shard& shard : manifest.shards) {
-    if (shard.parameters.empty()) return refuse("shard ", shard.sha256, " holds no parameter");
     for (const std::string& name : shard.parameters) {
       const auto found = holder.find(name);
       if (found == holder.end()) {

@@ -10,8 +10,7 @@
 
 namespace longhaul::cli {
 
-// Exit codes (design: "0 done, 1 failed, 2 bad usage or bad input, 3 cannot reach the
-// coordinator").
+// Exit codes.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitBadInput = 2;

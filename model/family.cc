@@ -19,6 +19,18 @@ constexpr Family kFamilies[] = {
     {"llama", BuildLlama},
 };
 
+// All of the spec but the graph itself.
+ModelSpec KeysOf(const Graph& graph) {
+  ModelSpec spec;
+  spec.layers = graph.layers;
+  spec.hidden = graph.edges[graph.ops[0].output].width;
+  spec.heads = 1;
+  spec.context = graph.context;
+  spec.vocab = graph.vocab;
+  spec.tied = !graph.TiedParameters().empty();
+  return spec;
+}
+
 }  // namespace
 
 std::vector<std::string> FamilyNames() {
@@ -29,15 +41,18 @@ std::vector<std::string> FamilyNames() {
 
 absl::StatusOr<ModelSpec> SpecOfGraph(absl::string_view json) {
   LH_ASSIGN_OR_RETURN(const Graph graph, GraphFromJson(json));
-  ModelSpec spec;
-  spec.layers = graph.layers;
-  spec.hidden = graph.edges[graph.ops[0].output].width;
-  spec.heads = 1;
-  spec.context = graph.context;
-  spec.vocab = graph.vocab;
-  spec.tied = !graph.TiedParameters().empty();
+  ModelSpec spec = KeysOf(graph);
   spec.graph = GraphToJson(graph);
-  return spec;
+  if (spec.graph.size() <= kGraphBytesMax) return spec;
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.graph: with every default written out it has ", spec.graph.size(),
+                   " bytes; at most ", kGraphBytesMax, " are allowed"));
+}
+
+bool Repeats(const ModelSpec& spec, const Graph& graph) {
+  ModelSpec keys = KeysOf(graph);
+  keys.graph = spec.graph;
+  return spec == keys;
 }
 
 absl::StatusOr<Graph> BuildGraph(const ModelSpec& spec) {

@@ -59,6 +59,8 @@ absl::StatusOr<Graph> BuildLlama(const ModelSpec& spec);
 // that others read (layers, hidden: the embedding's width, heads: 1, context, vocab).
 // InvalidArgument says what is wrong with the graph.
 absl::StatusOr<ModelSpec> SpecOfGraph(absl::string_view json);
+// Whether the keys of `spec` repeat what its graph, built, says.
+bool Repeats(const ModelSpec& spec, const Graph& graph);
 
 }  // namespace longhaul::model
 

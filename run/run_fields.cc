@@ -1,5 +1,6 @@
 #include "run/run_fields.h"
 
+#include "base/limits.h"
 #include "model/family.h"
 #include "model/limits.h"
 
@@ -9,7 +10,6 @@ namespace {
 constexpr int64_t kStepsMax = 1'000'000'000;
 constexpr int64_t kSequencesMax = 1 << 20;
 constexpr int64_t kStagesMax = 1024;
-constexpr int64_t kReplicasMax = 64;
 // Beyond any use, yet far from the limits of the single precision that optimizers compute in.
 constexpr double kRateMax = 1e3;
 constexpr double kNormMax = 1e9;

@@ -42,6 +42,11 @@ std::optional<Problem> FindModelProblem(const RunSpec& spec) {
   }
   const absl::StatusOr<model::Graph> graph = model::BuildGraph(model);
   if (!graph.ok()) return ModelProblem(graph.status());
+  if (!model.graph.empty() && !model::Repeats(model, *graph)) {
+    return Problem{"model.graph",
+                   "has other layers, widths, context or vocabulary than the model's "
+                   "keys beside it, which must repeat it"};
+  }
   const int64_t stages_max = static_cast<int64_t>(graph->CutPoints().size()) + 1;
   if (spec.stages > stages_max) {
     return Problem{"pipeline.stages",

@@ -25,14 +25,14 @@ absl::Status CheckSpec(absl::string_view op, const RotarySpec& spec) {
                                        {"original_context", spec.scaling.original_context}}));
   LH_RETURN_IF_ERROR(CheckHeadWidth(op, spec.head_width));
   const model::RotaryScaling& scaling = spec.scaling;
-  if (std::isfinite(spec.theta) && spec.theta > 0 && std::isfinite(scaling.factor) &&
+  if (std::isfinite(spec.theta) && spec.theta > 1 && std::isfinite(scaling.factor) &&
       scaling.factor >= 1 && scaling.low_frequency_factor > 0 &&
       scaling.high_frequency_factor > scaling.low_frequency_factor &&
       std::isfinite(scaling.high_frequency_factor)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(op, ": theta ", spec.theta, " must be positive, the factor ", scaling.factor,
+      absl::StrCat(op, ": theta ", spec.theta, " must be above 1, the factor ", scaling.factor,
                    " at least 1, and the frequency factors ", scaling.low_frequency_factor, " and ",
                    scaling.high_frequency_factor, " positive and ascending"));
 }

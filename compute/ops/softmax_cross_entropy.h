@@ -1,4 +1,5 @@
-// Softmax followed by cross-entropy, as a sum over tokens (never a mean: design section 3, step 7).
+// Softmax followed by cross-entropy, as a sum over tokens (never a mean, so that parts of a batch
+// can be added).
 #ifndef LONGHAUL_COMPUTE_OPS_SOFTMAX_CROSS_ENTROPY_H_
 #define LONGHAUL_COMPUTE_OPS_SOFTMAX_CROSS_ENTROPY_H_
 

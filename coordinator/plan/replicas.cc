@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/limits.h"
 #include "base/status_macros.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/links.h"
@@ -20,7 +21,6 @@ namespace {
 
 // A further replica must make the step shorter by this part.
 constexpr double kPays = 0.99;
-constexpr size_t kReplicasMax = 64;
 
 using NodesByStage = std::vector<std::vector<const NodeProfile*>>;
 
@@ -149,7 +149,7 @@ absl::Status TooLarge(const PlanRequest& request, const Plan& plan, int index) {
 // it may have no more.
 size_t NextStep(const run::RunSpec& spec, size_t replicas) {
   const int64_t micro_batches = spec.train.micro_batches();
-  for (size_t more = 1; replicas + more <= kReplicasMax; ++more) {
+  for (size_t more = 1; replicas + more <= size_t{kReplicasMax}; ++more) {
     const auto count = static_cast<int64_t>(replicas + more);
     if (count > micro_batches) return 0;
     if (!spec.exact_replicas || run::AllowsExactReplicas(micro_batches, count)) return more;

@@ -81,7 +81,7 @@ grpc::Status AdminServer::ResumeRun(grpc::ServerContext* context,
   coordinator::ResumeRun event;
   event.run = request->run();
   event.stages = static_cast<int>(request->stages());
-  if (request->replicas() > kReplicasMax) {
+  if (request->replicas() > uint32_t{kReplicasMax}) {
     return ToGrpc(absl::InvalidArgumentError(
         absl::StrCat("at most ", kReplicasMax, " replicas, got ", request->replicas())));
   }

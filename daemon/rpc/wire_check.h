@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "base/ids.h"
+#include "base/limits.h"
 #include "checkpoint/manifest.h"
 #include "longhaul/v1/plan.pb.h"
 
@@ -16,8 +17,6 @@ namespace longhaul::daemon {
 
 // Upper bounds on what a message may state. Far beyond any real cluster, far below any overflow.
 inline constexpr uint64_t kStagesMax = 1024;
-inline constexpr uint64_t kReplicasMax = 64;
-inline constexpr size_t kRendezvousBytesMax = 16384;
 inline constexpr uint64_t kStepsMax = uint64_t{1} << 50;
 inline constexpr uint64_t kCountMax = uint64_t{1} << 62;
 inline constexpr size_t kTextBytesMax = 4096;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "worker/comm/mesh.h"
 
 namespace longhaul::worker {
@@ -21,10 +22,6 @@ struct GlooOptions {
   std::string host;            // of the worker's data address: what the sockets are bound to
   absl::Duration connect_max;  // of meeting one peer
 };
-
-// Replicas of a stage at most, and bytes of one's rendezvous at most.
-inline constexpr int kReplicasMax = 64;
-inline constexpr size_t kRendezvousBytesMax = 16384;
 
 // The mesh before its replicas have met. Each replica listens, publishes rendezvous(), and connects
 // when it has those of all.

@@ -118,6 +118,12 @@ absl::Status StageJob::Prepare() {
           ? data::ValidationMicroBatches(split_, spec.train.micro_batch, spec.model.context)
           : 0;
   LH_ASSIGN_OR_RETURN(plan_, MakeStagePlan(assignment_, evaluations, options_.connections));
+  if (!plan_.replica_names.empty() && !options_.facts.trusted_network) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "run ", assignment_.run, " wants replicas on node ", options_.facts.name,
+        ", whose configuration does not say `trusted_network: true`; sums of gradients are not "
+        "encrypted"));
+  }
   backend_ = compute::MakeCpuBackend(options_.threads);
   if (assignment_.numeric_class.empty() || assignment_.numeric_class == backend_->numeric_class()) {
     return absl::OkStatus();

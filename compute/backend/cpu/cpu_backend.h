@@ -11,7 +11,7 @@
 namespace longhaul::compute {
 
 // Copies are done when the call returns, as are operators. Sets OpenBLAS, for the whole process, to
-// one thread a call: products are cut into tiles and the tiles are the tasks (design section 5).
+// one thread a call: products are cut into tiles and the tiles are the tasks.
 class CpuBackend : public Backend {
  public:
   explicit CpuBackend(int threads);

@@ -40,8 +40,8 @@ template <>
 void Multiply<double>(const MatrixProduct<double>& product);
 
 // A grid of tiles over a [rows, columns] result whose elements are sums of `depth` products. Its
-// bounds depend on the shape only, never on the number of threads: another cut gives other bits
-// (design section 5).
+// bounds depend on the shape only, never on the number of threads: with OpenBLAS another cut gives
+// other bits.
 class TileGrid {
  public:
   struct Tile {

@@ -1,0 +1,16 @@
+// Bounds that several folders must agree on.
+#ifndef LONGHAUL_BASE_LIMITS_H_
+#define LONGHAUL_BASE_LIMITS_H_
+
+#include <cstddef>
+
+namespace longhaul {
+
+// Replicas of one stage.
+inline constexpr int kReplicasMax = 64;
+// What one replica tells its peers, so that they can meet: bytes on the control stream.
+inline constexpr size_t kRendezvousBytesMax = 16384;
+
+}  // namespace longhaul
+
+#endif  // LONGHAUL_BASE_LIMITS_H_
