@@ -26,8 +26,10 @@ namespace transport = ::gloo::transport;
 constexpr int kConnectFactor = 5;
 constexpr absl::Duration kWaitMin = absl::Milliseconds(1);
 
+// Rounded up, so that a wait that took all of it ends after its deadline.
 std::chrono::milliseconds Milliseconds(absl::Duration duration) {
-  return std::chrono::milliseconds(absl::ToInt64Milliseconds(std::max(duration, kWaitMin)));
+  return std::chrono::milliseconds(
+      absl::ToInt64Milliseconds(absl::Ceil(std::max(duration, kWaitMin), absl::Milliseconds(1))));
 }
 
 // What Gloo says of a failure has file names and line numbers in front.
