@@ -85,7 +85,9 @@ class Follower {
     std::string note = absl::StrFormat("loss %.4f  %s tokens/s", step.loss(),
                                        FormatRate(step.tokens_per_second()));
     if (validation_.has_value()) absl::StrAppendFormat(&note, "  validation %.4f", *validation_);
-    if (!step.applied()) absl::StrAppend(&note, "  SKIPPED (norm not finite)");
+    if (!step.applied())
+      absl::StrAppend(&note, step.tokens() == 0 ? "  SKIPPED (no token is a target)"
+                                                : "  SKIPPED (norm not finite)");
     bar_->Update(step.step(), note);
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/client.h"
 #include "cli/context.h"
 #include "cli/follow.h"
@@ -33,11 +34,14 @@ void PrintAnswer(const Context& context, const std::string& run, const std::stri
 }
 
 absl::Status Upload(Client& client, const Submission& submission) {
-  std::unique_ptr<ProgressBar> bar;
-  return client.Upload(submission.index, submission.data_path, [&](uint64_t done, uint64_t total) {
-    if (bar == nullptr) bar = std::make_unique<ProgressBar>("upload", total, "MiB");
-    bar->Update(done, "");
-  });
+  for (const Submission::Upload& upload : submission.uploads) {
+    std::unique_ptr<ProgressBar> bar;
+    LH_RETURN_IF_ERROR(client.Upload(upload.index, upload.path, [&](uint64_t done, uint64_t total) {
+      if (bar == nullptr) bar = std::make_unique<ProgressBar>("upload", total, "MiB");
+      bar->Update(done, "");
+    }));
+  }
+  return absl::OkStatus();
 }
 
 int Start(Context& context, const RunOptions& options) {

@@ -1,6 +1,7 @@
 #include "cli/submit.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -25,13 +26,19 @@ absl::StatusOr<Submission> PrepareSubmission(const std::string& path) {
   Submission submission;
   LH_ASSIGN_OR_RETURN(submission.spec, ReadRunFile(path));
   run::DataSpec& spec = submission.spec.data;
-  submission.data_path =
+  const std::string train =
       (std::filesystem::path(path).parent_path() / spec.train).lexically_normal().string();
-  LH_ASSIGN_OR_RETURN(const auto tokens, data::OpenTokens(submission.data_path, spec));
-  LH_RETURN_IF_ERROR(Annotate(data::CheckTokens(*tokens, submission.spec), submission.data_path));
-  LH_ASSIGN_OR_RETURN(submission.index, data::IndexFile(submission.data_path));
-  spec.id = submission.index.Id();
-  spec.tokens = tokens->size();
+  LH_ASSIGN_OR_RETURN(const data::DataFiles files, data::FindDataFiles(train, spec));
+  LH_ASSIGN_OR_RETURN(const data::RunTokens tokens, data::OpenTokens(files, spec));
+  LH_RETURN_IF_ERROR(Annotate(data::CheckTokens(tokens, submission.spec), files.tokens));
+  for (const std::string& file : {files.tokens, files.index}) {
+    if (file.empty()) continue;
+    LH_ASSIGN_OR_RETURN(data::DatasetIndex index, data::IndexFile(file));
+    submission.uploads.push_back({file, std::move(index)});
+  }
+  spec.id = submission.uploads[0].index.Id();
+  if (submission.uploads.size() > 1) spec.index_id = submission.uploads[1].index.Id();
+  spec.tokens = tokens.source->size();
   return submission;
 }
 

@@ -3,6 +3,7 @@
 #define LONGHAUL_CLI_SUBMIT_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
@@ -12,16 +13,21 @@ namespace longhaul::cli {
 
 // A run that is ready to be submitted.
 struct Submission {
-  run::RunSpec spec;      // data.id and data.tokens are set
-  std::string data_path;  // of the training file
-  data::DatasetIndex index;
+  // One file and its content address.
+  struct Upload {
+    std::string path;
+    data::DatasetIndex index;
+  };
+  run::RunSpec spec;  // data.id, data.tokens and, for Megatron's pair, data.index_id are set
+  std::vector<Upload> uploads;  // the token file, then its index if it has one
 };
 
 // Reads and checks the run's file. NotFound or InvalidArgument names file, line and key.
 absl::StatusOr<run::RunSpec> ReadRunFile(const std::string& path);
 
-// Reads the run's file and its training file (a relative path counts from the run's file): tokens
-// within the vocabulary, long enough for one context in each part; computes the content address.
+// Reads the run's file and its training file or files (a relative path counts from the run's file):
+// tokens within the vocabulary, long enough for one context in each part, documents marked where
+// data.documents needs them; computes the content addresses.
 absl::StatusOr<Submission> PrepareSubmission(const std::string& path);
 
 }  // namespace longhaul::cli

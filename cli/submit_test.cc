@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "data/testing/megatron.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -43,13 +44,13 @@ class SubmitTest : public testing::Test {
 TEST_F(SubmitTest, FindsTheDataBesideTheRunsFile) {
   const auto submission = Prepare("train: texts/corpus.txt, validation_fraction: 0.1");
   ASSERT_TRUE(submission.ok()) << submission.status();
-  EXPECT_EQ(submission->data_path, folder_ + "/texts/corpus.txt");
+  EXPECT_EQ(submission->uploads[0].path, folder_ + "/texts/corpus.txt");
   EXPECT_EQ(submission->spec.data.tokens, 1000);
-  EXPECT_EQ(submission->spec.data.id, submission->index.Id());
-  EXPECT_EQ(submission->index.bytes, 1000u);
+  EXPECT_EQ(submission->spec.data.id, submission->uploads[0].index.Id());
+  EXPECT_EQ(submission->uploads[0].index.bytes, 1000u);
   const auto absolute = Prepare(absl::StrCat("train: ", folder_, "/texts/../texts/corpus.txt"));
   ASSERT_TRUE(absolute.ok()) << absolute.status();
-  EXPECT_EQ(absolute->data_path, folder_ + "/texts/corpus.txt");
+  EXPECT_EQ(absolute->uploads[0].path, folder_ + "/texts/corpus.txt");
   EXPECT_EQ(absolute->spec.data.id, submission->spec.data.id);
 }
 
@@ -73,10 +74,28 @@ TEST_F(SubmitTest, TokenFilesAreCheckedAsTokens) {
   std::string big(4000, '\0');
   big.replace(400, 4, "\xff\xff\xff\xff");  // beyond every vocabulary
   Write("big.bin", big);
-  ExpectRefused(Prepare("train: big.bin, tokenizer: uint32"), invalid, "holds token 2147483647");
+  ExpectRefused(Prepare("train: big.bin, tokenizer: uint32"), invalid,
+                "negative or not below 2147483647");
   const auto submission = Prepare("train: texts/corpus.txt, tokenizer: uint16", 65536);
   ASSERT_TRUE(submission.ok()) << submission.status();
   EXPECT_EQ(submission->spec.data.tokens, 500);
+}
+
+TEST_F(SubmitTest, AMegatronPairIsTwoUploads) {
+  Write("pair.bin", data::NumberBytes<uint16_t>(std::vector<uint16_t>(40, 7)));
+  Write("pair.idx", data::MegatronDocuments({25, 15}).Bytes());
+  const auto submission = Prepare("train: pair, documents: masked");
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  ASSERT_EQ(submission->uploads.size(), 2u);
+  EXPECT_EQ(submission->uploads[0].path, folder_ + "/pair.bin");
+  EXPECT_EQ(submission->uploads[1].path, folder_ + "/pair.idx");
+  EXPECT_EQ(submission->spec.data.tokenizer, run::Tokenizer::kMegatron);
+  EXPECT_EQ(submission->spec.data.id, submission->uploads[0].index.Id());
+  EXPECT_EQ(submission->spec.data.index_id, submission->uploads[1].index.Id());
+  EXPECT_EQ(submission->spec.data.tokens, 40);
+  EXPECT_TRUE(run::Validate(submission->spec).ok());
+  Write("pair.idx", data::MegatronDocuments({25, 14}).Bytes());
+  ExpectRefused(Prepare("train: pair"), absl::StatusCode::kInvalidArgument, "has 40 tokens");
 }
 
 TEST_F(SubmitTest, ARunsFileIsNamedWithItsMistake) {

@@ -36,32 +36,80 @@ absl::StatusOr<Split> SplitTokens(int64_t tokens, double validation_fraction, in
   return split;
 }
 
-Batches::Batches(const TokenSource& source, Split split, uint64_t seed, int64_t micro_batch,
-                 int64_t context)
-    : source_(source), split_(split), seed_(seed), micro_batch_(micro_batch), context_(context) {
-  LH_CHECK(micro_batch >= 1 && context >= 1, micro_batch, " sequences of ", context);
-  LH_CHECK(split.train_tokens > context && split.validation_tokens >= 0 &&
+Batches::Batches(const TokenSource& source, const Documents& documents, Split split,
+                 const BatchOptions& options)
+    : source_(source),
+      documents_(documents),
+      split_(split),
+      seed_(options.seed),
+      micro_batch_(options.micro_batch),
+      context_(options.context) {
+  LH_CHECK(micro_batch_ >= 1 && context_ >= 1, micro_batch_, " sequences of ", context_);
+  LH_CHECK(split.train_tokens > context_ && split.validation_tokens >= 0 &&
                split.train_tokens + split.validation_tokens == source.size(),
            split.train_tokens, " + ", split.validation_tokens, " of ", source.size(), " tokens");
+}
+
+Batches::Window Batches::TrainWindow(int64_t step, int64_t sequence) const {
+  LH_CHECK(step >= 1 && sequence >= 0, "step ", step, " sequence ", sequence);
+  const bool separate = documents_.mode() == run::DocumentMode::kSeparate;
+  // The last possible start leaves room for the target of the last row.
+  const int64_t positions = separate ? split_.train_tokens : split_.train_tokens - context_;
+  const auto bits = RandomBits(seed_, RandomStream::kBatch, static_cast<uint32_t>(step),
+                               static_cast<uint32_t>(static_cast<uint64_t>(step) >> 32),
+                               static_cast<uint64_t>(sequence));
+  const auto position = static_cast<int64_t>(RandomBelow(
+      static_cast<uint64_t>(positions), static_cast<uint64_t>(bits[0]) << 32 | bits[1]));
+  if (separate) return SeparateWindow(position);
+  return {position, context_};
+}
+
+Batches::Window Batches::SeparateWindow(int64_t position) const {
+  const int64_t begin = documents_.StartOf(position);
+  // Of tokens that have a successor in the document; its last token goes with the one before it.
+  const int64_t inputs = documents_.EndOf(position, split_.train_tokens) - begin - 1;
+  if (inputs == 0) return {begin, 0};
+  const int64_t offset = std::min(position - begin, inputs - 1) / context_ * context_;
+  return {begin + offset, std::min(context_, inputs - offset)};
+}
+
+void Batches::Fill(const Window& window, absl::Span<int32_t> tokens,
+                   absl::Span<int32_t> targets) const {
+  source_.Read(window.start, tokens.first(window.count));
+  source_.Read(window.start + 1, targets.first(window.count));
+  for (const int64_t start :
+       documents_.StartsIn(window.start + 1, window.start + 1 + window.count)) {
+    targets[start - window.start - 1] = kIgnoredTarget;
+  }
+}
+
+int64_t Batches::CountTargets(const Window& window) const {
+  const auto ignored =
+      documents_.StartsIn(window.start + 1, window.start + 1 + window.count).size();
+  return window.count - static_cast<int64_t>(ignored);
 }
 
 void Batches::Train(int64_t step, int64_t m, absl::Span<int32_t> tokens,
                     absl::Span<int32_t> targets) const {
   const auto rows = static_cast<size_t>(micro_batch_ * context_);
   LH_CHECK(tokens.size() == rows && targets.size() == rows, "rows ", rows);
-  LH_CHECK(step >= 1 && m >= 0, "step ", step, " micro-batch ", m);
-  // The last possible start leaves room for the target of the last row.
-  const auto starts = static_cast<uint64_t>(split_.train_tokens - context_);
+  LH_CHECK(m >= 0, "micro-batch ", m);
+  std::fill(tokens.begin(), tokens.end(), 0);
+  std::fill(targets.begin(), targets.end(), kIgnoredTarget);
   for (int64_t b = 0; b < micro_batch_; ++b) {
-    const auto sequence = static_cast<uint64_t>(m * micro_batch_ + b);
-    const auto bits =
-        RandomBits(seed_, RandomStream::kBatch, static_cast<uint32_t>(step),
-                   static_cast<uint32_t>(static_cast<uint64_t>(step) >> 32), sequence);
-    const auto start =
-        static_cast<int64_t>(RandomBelow(starts, static_cast<uint64_t>(bits[0]) << 32 | bits[1]));
-    source_.Read(start, tokens.subspan(b * context_, context_));
-    source_.Read(start + 1, targets.subspan(b * context_, context_));
+    Fill(TrainWindow(step, m * micro_batch_ + b), tokens.subspan(b * context_, context_),
+         targets.subspan(b * context_, context_));
   }
+}
+
+int64_t Batches::TrainTargets(int64_t step, int64_t micro_batches) const {
+  const int64_t sequences = micro_batches * micro_batch_;
+  if (documents_.mode() == run::DocumentMode::kPacked) return sequences * context_;
+  int64_t targets = 0;
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    targets += CountTargets(TrainWindow(step, sequence));
+  }
+  return targets;
 }
 
 int64_t ValidationMicroBatches(const Split& split, int64_t micro_batch, int64_t context) {
@@ -72,7 +120,10 @@ int64_t Batches::validation_micro_batches() const {
   return ValidationMicroBatches(split_, micro_batch_, context_);
 }
 
-int64_t Batches::validation_targets() const { return split_.validation_tokens; }
+int64_t Batches::validation_targets() const {
+  if (split_.validation_tokens == 0) return 0;
+  return CountTargets({split_.train_tokens - 1, split_.validation_tokens});
+}
 
 void Batches::Validation(int64_t m, absl::Span<int32_t> tokens, absl::Span<int32_t> targets) const {
   const auto rows = static_cast<size_t>(micro_batch_ * context_);
@@ -84,9 +135,8 @@ void Batches::Validation(int64_t m, absl::Span<int32_t> tokens, absl::Span<int32
     const int64_t first = (m * micro_batch_ + b) * context_;  // in the validation part
     const int64_t count = std::min(context_, split_.validation_tokens - first);
     if (count <= 0) return;
-    const int64_t position = split_.train_tokens + first;
-    source_.Read(position - 1, tokens.subspan(b * context_, count));
-    source_.Read(position, targets.subspan(b * context_, count));
+    Fill({split_.train_tokens + first - 1, count}, tokens.subspan(b * context_, context_),
+         targets.subspan(b * context_, context_));
   }
 }
 

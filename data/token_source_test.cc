@@ -34,6 +34,11 @@ std::string Header(int32_t magic, int32_t version, int32_t tokens) {
   return Bytes(header);
 }
 
+absl::StatusOr<std::unique_ptr<TokenSource>> Open(const std::string& path, TokenFormat format) {
+  const bool text = format == TokenFormat::kUint8;
+  return TokenSource::Open(path, format, text ? TokenHeader::kNone : TokenHeader::kLlmc);
+}
+
 class TokenSourceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -46,7 +51,7 @@ class TokenSourceTest : public testing::Test {
 
   std::string ErrorOf(absl::string_view bytes, TokenFormat format) {
     Write(bytes);
-    const auto source = TokenSource::Open(path_, format);
+    const auto source = Open(path_, format);
     EXPECT_EQ(source.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(source.status().message(), HasSubstr(path_));
     return std::string(source.status().message());
@@ -54,7 +59,7 @@ class TokenSourceTest : public testing::Test {
 
   std::vector<int32_t> Tokens(absl::string_view bytes, TokenFormat format) {
     Write(bytes);
-    const auto source = TokenSource::Open(path_, format);
+    const auto source = Open(path_, format);
     EXPECT_TRUE(source.ok()) << source.status();
     if (!source.ok()) return {};
     std::vector<int32_t> tokens((*source)->size());
@@ -67,17 +72,21 @@ class TokenSourceTest : public testing::Test {
 };
 
 TEST_F(TokenSourceTest, ReadsEveryFormat) {
-  EXPECT_THAT(Tokens("a\xFFz", TokenFormat::kBytes), ElementsAre(97, 255, 122));
+  EXPECT_THAT(Tokens("a\xFFz", TokenFormat::kUint8), ElementsAre(97, 255, 122));
   EXPECT_THAT(Tokens(Bytes<uint16_t>({1, 65535, 3}), TokenFormat::kUint16),
               ElementsAre(1, 65535, 3));
   EXPECT_THAT(Tokens(Bytes<uint32_t>({1, 128255}), TokenFormat::kUint32), ElementsAre(1, 128255));
+  EXPECT_THAT(Tokens(Bytes<int8_t>({1, 127}), TokenFormat::kInt8), ElementsAre(1, 127));
+  EXPECT_THAT(Tokens(Bytes<int16_t>({1, 32767}), TokenFormat::kInt16), ElementsAre(1, 32767));
+  EXPECT_THAT(Tokens(Bytes<int32_t>({1, 128255}), TokenFormat::kInt32), ElementsAre(1, 128255));
+  EXPECT_THAT(Tokens(Bytes<int64_t>({1, 128255}), TokenFormat::kInt64), ElementsAre(1, 128255));
   EXPECT_THAT(Tokens(absl::string_view("\x02\x01\x04\x03", 4), TokenFormat::kUint16),
               ElementsAre(0x0102, 0x0304));
 }
 
 TEST_F(TokenSourceTest, ReadsPartsAndFindsTheMaximum) {
   Write(Bytes<uint16_t>({5, 9, 7, 2}));
-  const auto source = *TokenSource::Open(path_, TokenFormat::kUint16);
+  const auto source = *Open(path_, TokenFormat::kUint16);
   std::vector<int32_t> two(2);
   source->Read(1, absl::MakeSpan(two));
   EXPECT_THAT(two, ElementsAre(9, 7));
@@ -92,11 +101,20 @@ TEST_F(TokenSourceTest, ReadsPartsAndFindsTheMaximum) {
 
 TEST_F(TokenSourceTest, IdsBeyondInt32AreLargerThanAnyVocabulary) {
   Write(Bytes<uint32_t>({1, 0xFFFFFFFF}));
-  const auto source = *TokenSource::Open(path_, TokenFormat::kUint32);
+  const auto source = *Open(path_, TokenFormat::kUint32);
   EXPECT_EQ(source->MaxToken(), std::numeric_limits<int32_t>::max());
   std::vector<int32_t> one(1);
   source->Read(1, absl::MakeSpan(one));
   EXPECT_EQ(one[0], std::numeric_limits<int32_t>::max());
+}
+
+TEST_F(TokenSourceTest, NegativeIdsAreLargerThanAnyVocabulary) {
+  constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+  EXPECT_THAT(Tokens(Bytes<int8_t>({-1, 2}), TokenFormat::kInt8), ElementsAre(kMax, 2));
+  EXPECT_THAT(Tokens(Bytes<int16_t>({-1, 2}), TokenFormat::kInt16), ElementsAre(kMax, 2));
+  EXPECT_THAT(Tokens(Bytes<int32_t>({-1, 2}), TokenFormat::kInt32), ElementsAre(kMax, 2));
+  EXPECT_THAT(Tokens(Bytes<int64_t>({-1, int64_t{1} << 40}), TokenFormat::kInt64),
+              ElementsAre(kMax, kMax));
 }
 
 TEST_F(TokenSourceTest, SkipsHeaders) {
@@ -105,7 +123,7 @@ TEST_F(TokenSourceTest, SkipsHeaders) {
   EXPECT_THAT(Tokens(Header(20240801, 7, 1) + Bytes<uint32_t>({9}), TokenFormat::kUint32),
               ElementsAre(9));
   // As bytes, a file is what it is.
-  EXPECT_EQ(Tokens(Header(20240520, 1, 0), TokenFormat::kBytes).size(), 1024u);
+  EXPECT_EQ(Tokens(Header(20240520, 1, 0), TokenFormat::kUint8).size(), 1024u);
 }
 
 TEST_F(TokenSourceTest, RefusesBadHeaders) {
@@ -126,14 +144,14 @@ TEST_F(TokenSourceTest, RefusesBadHeaders) {
 }
 
 TEST_F(TokenSourceTest, RefusesOddEmptyMissingAndUnreadable) {
-  EXPECT_THAT(ErrorOf("", TokenFormat::kBytes), HasSubstr("is empty"));
+  EXPECT_THAT(ErrorOf("", TokenFormat::kUint8), HasSubstr("is empty"));
   EXPECT_THAT(ErrorOf("abc", TokenFormat::kUint16),
               HasSubstr("3 bytes, not a whole number of uint16 tokens"));
   EXPECT_THAT(ErrorOf("abcdef", TokenFormat::kUint32), HasSubstr("uint32 tokens"));
-  const auto missing = TokenSource::Open(folder_ + "/none", TokenFormat::kBytes);
+  const auto missing = Open(folder_ + "/none", TokenFormat::kUint8);
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(missing.status().message(), HasSubstr(folder_ + "/none"));
-  const auto folder = TokenSource::Open(folder_, TokenFormat::kBytes);
+  const auto folder = Open(folder_, TokenFormat::kUint8);
   EXPECT_EQ(folder.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -141,7 +159,7 @@ TEST_F(TokenSourceTest, RefusesWithoutPermission) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   Write("abc");
   ASSERT_EQ(::chmod(path_.c_str(), 0), 0);
-  const auto source = TokenSource::Open(path_, TokenFormat::kBytes);
+  const auto source = Open(path_, TokenFormat::kUint8);
   EXPECT_EQ(source.status().code(), absl::StatusCode::kPermissionDenied);
 }
 

@@ -46,8 +46,12 @@ void AddModel(model::ModelSpec& model, std::vector<Field>& fields) {
 
 void AddData(DataSpec& data, std::vector<Field>& fields) {
   fields.push_back({"data.train", Text{&data.train}, Presence::kRequired});
-  fields.push_back({"data.tokenizer", Enum(&data.tokenizer, {"bytes", "uint16", "uint32"})});
+  fields.push_back(
+      {"data.tokenizer", Enum(&data.tokenizer, {"auto", "bytes", "uint16", "uint32", "megatron"})});
   fields.push_back({"data.validation_fraction", Real{&data.validation_fraction, 0, 0.5}});
+  fields.push_back({"data.documents", Enum(&data.documents, {"packed", "masked", "separate"})});
+  fields.push_back({"data.end_of_document",
+                    Whole{&data.end_of_document, kNoEndOfDocument, model::kVocabMax - 1}});
 }
 
 void AddTrain(TrainSpec& train, std::vector<Field>& fields) {
@@ -99,6 +103,7 @@ std::vector<Field> StoredFields(RunSpec& spec) {
   std::vector<Field> fields = FileFields(spec);
   fields.push_back({"data.id", Text{&spec.data.id, {}, /*empty_allowed=*/true}});
   fields.push_back({"data.tokens", Whole{&spec.data.tokens, 0, int64_t{1} << 50}});
+  fields.push_back({"data.index_id", Text{&spec.data.index_id, {}, /*empty_allowed=*/true}});
   return fields;
 }
 

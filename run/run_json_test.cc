@@ -18,6 +18,8 @@ RunSpec UnusualSpec() {
   RunSpec spec = ExampleSpec();
   spec.model.tied = false;
   spec.data = {"d\u00e9p\u00f4t/\"x\".bin", Tokenizer::kUint32, 0.125, std::string(64, 'a')};
+  spec.data.documents = DocumentMode::kSeparate;
+  spec.data.end_of_document = 17;
   spec.train.optimizer = {"adamw", 0.1 + 0.2, 1.0 / 3, 0.999, 1e-7, 1e-3, 0.7};
   spec.train.seed = std::numeric_limits<uint64_t>::max();
   spec.stages = 3;

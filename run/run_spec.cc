@@ -1,5 +1,7 @@
 #include "run/run_spec.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/ids.h"
@@ -57,6 +59,26 @@ std::optional<Problem> FindModelProblem(const RunSpec& spec) {
     return Problem{"train.micro_batch",
                    absl::StrCat("times model.context must be at most ", model::kRowsMax,
                                 " tokens, got ", spec.train.micro_batch, " times ", model.context)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> FindDataProblem(const RunSpec& spec) {
+  const DataSpec& data = spec.data;
+  for (const auto& [key, id] :
+       {std::pair{"data.id", &data.id}, {"data.index_id", &data.index_id}}) {
+    if (!id->empty() && !IsSha256Hex(*id)) return Problem{key, "must be 64 hexadecimal digits"};
+  }
+  if (!data.index_id.empty() && data.tokenizer != Tokenizer::kMegatron) {
+    return Problem{"data.index_id", "is only for data.tokenizer: megatron"};
+  }
+  if (data.index_id.empty() && !data.id.empty() && data.tokenizer == Tokenizer::kMegatron) {
+    return Problem{"data.index_id", "is missing, but data.tokenizer is megatron"};
+  }
+  if (data.end_of_document >= spec.model.vocab) {
+    return Problem{"data.end_of_document",
+                   absl::StrCat("must be a token below model.vocab (", spec.model.vocab, "), got ",
+                                data.end_of_document)};
   }
   return std::nullopt;
 }
@@ -122,10 +144,8 @@ std::optional<Problem> FindProblem(const RunSpec& spec) {
   if (const absl::Status name = ValidateName("run name", spec.name); !name.ok()) {
     return Problem{"name", std::string(name.message())};
   }
-  if (!spec.data.id.empty() && !IsSha256Hex(spec.data.id)) {
-    return Problem{"data.id", "must be 64 hexadecimal digits"};
-  }
   if (auto problem = FindModelProblem(spec)) return problem;
+  if (auto problem = FindDataProblem(spec)) return problem;
   if (auto problem = FindTrainProblem(spec)) return problem;
   return FindReplicasProblem(spec);
 }

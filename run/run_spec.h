@@ -14,15 +14,28 @@
 
 namespace longhaul::run {
 
-// How bytes of a training file become tokens.
-enum class Tokenizer { kBytes, kUint16, kUint32 };
+// How bytes of a training file become tokens. kAuto: by what the file begins with.
+enum class Tokenizer { kAuto, kBytes, kUint16, kUint32, kMegatron };
+
+// What batches make of the documents that the tokens consist of.
+enum class DocumentMode {
+  kPacked,    // nothing: sequences are cut from the stream of all tokens
+  kMasked,    // as packed, but the first token of a document is no target
+  kSeparate,  // a sequence has tokens of one document only, and padding behind its end
+};
+
+inline constexpr int64_t kNoEndOfDocument = -1;
 
 struct DataSpec {
   std::string train;  // path as the user wrote it; only the command line opens it
-  Tokenizer tokenizer = Tokenizer::kBytes;
+  Tokenizer tokenizer = Tokenizer::kAuto;
   double validation_fraction = 0;  // the last part by position
   std::string id;                  // content address (data/dataset.h), set when uploaded
   int64_t tokens = 0;              // in the data set, set when uploaded
+  std::string index_id = "";       // of Megatron's index, likewise; empty for other formats
+  DocumentMode documents = DocumentMode::kPacked;
+  // The token that ends each document; kNoEndOfDocument: none does.
+  int64_t end_of_document = kNoEndOfDocument;
   bool operator==(const DataSpec&) const = default;
 };
 

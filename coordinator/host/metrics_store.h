@@ -34,7 +34,7 @@ struct RunFigures {
   double tokens_per_second = 0;  // over the newest completed steps, at most 20
   bool has_validation = false;
   double validation_loss = 0;  // newest
-  int64_t skipped_steps = 0;   // not applied because the gradient was not finite
+  int64_t skipped_steps = 0;   // not applied
 };
 
 // Thread-safe.

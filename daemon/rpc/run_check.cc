@@ -1,6 +1,7 @@
 #include "daemon/rpc/run_check.h"
 
-#include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
@@ -10,18 +11,21 @@
 namespace longhaul::daemon {
 
 absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& datasets) {
-  if (!IsSha256Hex(spec.data.id) || !datasets.Has(spec.data.id)) {
+  std::vector<std::string> ids = {spec.data.id};
+  if (!spec.data.index_id.empty()) ids.push_back(spec.data.index_id);
+  for (const std::string& id : ids) {
+    if (IsSha256Hex(id) && datasets.Has(id)) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("data set '", spec.data.id, "' is not at the coordinator; upload it first"));
+        absl::StrCat("data set '", id, "' is not at the coordinator; upload it first"));
   }
-  LH_ASSIGN_OR_RETURN(const std::unique_ptr<data::TokenSource> tokens,
-                      data::OpenTokens(datasets.DataPath(spec.data.id), spec.data));
-  if (tokens->size() != spec.data.tokens) {
+  LH_ASSIGN_OR_RETURN(const data::RunTokens tokens,
+                      data::OpenTokens(data::StoredFiles(datasets, spec.data), spec.data));
+  if (tokens.source->size() != spec.data.tokens) {
     return absl::InvalidArgumentError(
-        absl::StrCat("data set ", spec.data.id, " has ", tokens->size(),
+        absl::StrCat("data set ", spec.data.id, " has ", tokens.source->size(),
                      " tokens as data.tokenizer reads it, but data.tokens is ", spec.data.tokens));
   }
-  return data::CheckTokens(*tokens, spec);
+  return data::CheckTokens(tokens, spec);
 }
 
 }  // namespace longhaul::daemon

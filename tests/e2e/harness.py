@@ -44,7 +44,8 @@ def make_text(path, size, seed=1):
 def run_file(name, **options):
     """Text of a run's file; a small model unless options say otherwise."""
     o = dict(layers=4, hidden=128, heads=4, context=32, vocab=256, tied="true", train="text.txt",
-             tokenizer="bytes", validation_fraction=0.1, steps=20, global_batch=8, micro_batch=1,
+             tokenizer="bytes", documents="packed", end_of_document=-1,
+             validation_fraction=0.1, steps=20, global_batch=8, micro_batch=1,
              learning_rate="3.0e-3", beta2=0.95, weight_decay=0.1, grad_clip=0.5, warmup_steps=2,
              min_learning_rate="1.0e-4", seed=7, evaluate_every=0, stages="auto", schedule="1f1b",
              codec="none", every=0, family="gpt2", kv_heads="auto", dropout=0,
@@ -69,6 +70,8 @@ model:{model}
 data:
   train: {o['train']}
   tokenizer: {o['tokenizer']}
+  documents: {o['documents']}
+  end_of_document: {o['end_of_document']}
   validation_fraction: {o['validation_fraction']}
 train:
   steps: {o['steps']}

@@ -113,6 +113,31 @@ def bad_data(check):
     (folder / "secret.yaml").chmod(0)
     check.refused("unreadable run file", BAD_INPUT, ["secret.yaml: Permission denied"], "run",
                   "start", folder / "secret.yaml", prefix=AS_ANYONE)
+    check.file_refused("tokens of no known format", ["plain.bin", "uint16 or uint32"],
+                       with_data("plain.bin", bytes(5000), tokenizer="auto"))
+    check.file_refused("no such index", ["plain.idx"],
+                       run_file("bad", train="plain", tokenizer="megatron"))
+    index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 1, 2) + struct.pack("<i3q", 2500, 0, 0, 1)
+    for what, patterns, content in (
+            ("half an index", ["truncated"], index[:50]),
+            ("an index with a count that overflows", ["do not hold exactly"],
+             index[:18] + b"\xff" * 8 + index[26:]),
+            ("an index of floats", ["type 7"], index[:17] + b"\x07" + index[18:]),
+            ("an index of other tokens", ["has 2500 tokens", "has 2000"],
+             index[:34] + struct.pack("<i", 2000) + index[38:])):
+        (folder / "plain.idx").write_bytes(content)
+        check.file_refused(what, ["plain", *patterns],
+                           run_file("bad", train="plain.bin", tokenizer="auto"))
+    check.file_refused("documents without an end", ["text.txt", "data.end_of_document"],
+                       run_file("bad", documents="masked"))
+    check.file_refused("an end that never comes", ["no token 7", "data.end_of_document"],
+                       run_file("bad", documents="separate", end_of_document=7))
+    check.file_refused("an end outside the vocabulary",
+                       [r"bad\.yaml:\d+: 'data.end_of_document'", "model.vocab"],
+                       run_file("bad", documents="masked", end_of_document=256))
+    check.file_refused("nothing but ends", ["one token only"],
+                       with_data("ends.txt", b"\n" * 5000, documents="masked",
+                                 end_of_document=10))
     (folder / "folder").mkdir()
     check.file_refused("a folder as data", ["folder"], run_file("bad", train="folder"))
 
@@ -328,8 +353,8 @@ def main():
     with Cluster() as cluster:
         cluster.start(2)
         check = Checker(cluster)
-        for part in (bad_run_files, bad_data, bad_requests, bad_generate, bad_topologies,
-                     unwritable_output, bad_circumstances):
+        for part in (bad_run_files, bad_data, bad_requests, bad_generate,
+                     bad_topologies, unwritable_output, bad_circumstances):
             print(part.__name__, flush=True)
             part(check)
         print("bad_daemons", flush=True)

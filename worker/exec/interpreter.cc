@@ -165,7 +165,7 @@ absl::StatusOr<StepResult> StageExecutor::Interpreter::RunStep(int64_t step) {
   result.applied = pass_.verdict.apply;
   result.gradient_norm = pass_.verdict.gradient_norm;
   result.loss_sum = LossSum();
-  result.tokens = train.global_batch * options_.graph->context;
+  result.tokens = pass_.verdict.tokens;
   result.learning_rate = run::LearningRate(train, step);
   result.directive = pass_.verdict.directive;
   result.timings = pass_.timings;
@@ -282,14 +282,14 @@ absl::Status StageExecutor::Interpreter::DecideVerdict(const Instruction& instru
   LH_ASSIGN_OR_RETURN(const std::vector<ParameterNorm> norms, NormsFromHere());
   const run::TrainSpec& train = options_.spec->train;
   pass_.verdict = worker::DecideVerdict(norms_layout_.Total(norms),
-                                        train.global_batch * options_.graph->context,
+                                        batches_->TrainTargets(pass_.step, train.micro_batches()),
                                         train.optimizer.grad_clip, directives_->Take());
   return absl::OkStatus();
 }
 
 absl::Status StageExecutor::Interpreter::RecvVerdict(const Instruction& instruction) {
   LH_ASSIGN_OR_RETURN(const std::vector<double> values, ReceiveDoubles(instruction));
-  LH_ASSIGN_OR_RETURN(pass_.verdict, VerdictFromDoubles(values));
+  LH_ASSIGN_OR_RETURN(pass_.verdict, VerdictFromDoubles(values, TokensMax()));
   return absl::OkStatus();
 }
 

@@ -89,6 +89,8 @@ class StageExecutor::Interpreter {
                        uint32_t index = 0);
   absl::StatusOr<std::vector<double>> ReceiveDoubles(const Instruction& instruction);
   absl::Time Deadline() const { return clock_->Now() + options_.wait_max; }
+  // Of a global batch; not all need be targets.
+  int64_t TokensMax() const { return options_.spec->train.global_batch * options_.graph->context; }
 
   // The spans of the accumulators of tied parameters that the first and the last stage share.
   std::vector<absl::Span<float>> FindTiedGradients() const;

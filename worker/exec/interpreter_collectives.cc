@@ -52,7 +52,7 @@ absl::Status StageExecutor::Interpreter::BroadcastVerdict(const Instruction& ins
     const Stopwatch wait(*clock_, pass_.timings.wait);
     LH_RETURN_IF_ERROR(options_.collective->BroadcastDoubles(absl::MakeSpan(values), Deadline()));
   }
-  LH_ASSIGN_OR_RETURN(pass_.verdict, VerdictFromDoubles(values));
+  LH_ASSIGN_OR_RETURN(pass_.verdict, VerdictFromDoubles(values, TokensMax()));
   return absl::OkStatus();
 }
 

@@ -48,10 +48,10 @@ struct StepTimings {
 
 struct StepResult {
   int64_t step = 0;
-  bool applied = true;       // false: skipped because the norm was not finite
+  bool applied = true;       // false: skipped, the norm was not finite or no token counted
   double gradient_norm = 0;  // of the mean gradient, before clipping
   double loss_sum = 0;       // last stage only, every replica: over the step's tokens
-  int64_t tokens = 0;        // of the whole global batch
+  int64_t tokens = 0;        // of the whole global batch, those that are targets
   double learning_rate = 0;
   Directive directive = Directive::kNone;
   StepTimings timings;
@@ -97,9 +97,10 @@ class StageExecutor {
   // after some step, never half-applied, but its gradients undefined; it names the stage, the step
   // and the instruction in front of what the exchange says.
   //
-  // The gradient is the mean over the step's tokens, clipped by its global norm. A step whose norm
-  // is not finite leaves weights and moments as they are, on all stages; Adam's bias correction
-  // goes by the run's step number, so that it does not depend on which steps were skipped.
+  // The gradient is the mean over the step's targets, clipped by its global norm. A step whose norm
+  // is not finite, or that has no target (data/batches.h), leaves weights and moments as they are,
+  // on all stages; Adam's bias correction goes by the run's step number, so that it does not depend
+  // on which steps were skipped.
   absl::StatusOr<StepResult> RunStep(int64_t step);
 
   // Loss over the whole validation split with the weights after `step`; at most once for a step,

@@ -73,6 +73,51 @@ TEST_P(EveryPipeline, EvaluatesToTheSameBitsAndChangesNothing) {
   EXPECT_EQ(cluster.State(), reference.State());
 }
 
+// The mean is over the targets that count, whoever counts them.
+TEST(StageExecutor, DocumentsDoNotMakeTheBitsDependOnThePartition) {
+  for (const run::DocumentMode mode : {run::DocumentMode::kMasked, run::DocumentMode::kSeparate}) {
+    for (const int stages : {1, 2, 4}) {
+      const ClusterOptions options{.stages = stages, .data = {.documents = mode}};
+      ReferenceRun reference(options);
+      ExecutorCluster cluster(options);
+      const auto results = cluster.RunSteps(1, kSteps);
+      for (int step = 1; step <= kSteps; ++step) {
+        const ReferenceRun::Step expected = reference.RunStep(step);
+        EXPECT_GT(expected.targets, 0);
+        EXPECT_LT(expected.targets, 12 * 16);
+        for (int s = 0; s < stages; ++s) {
+          ASSERT_TRUE(results[s].back().ok()) << results[s].back().status();
+          EXPECT_EQ(results[s][step - 1]->tokens, expected.targets);
+          EXPECT_EQ(results[s][step - 1]->gradient_norm, expected.gradient_norm);
+        }
+        EXPECT_EQ(results[stages - 1][step - 1]->loss_sum, expected.loss_sum);
+      }
+      EXPECT_EQ(cluster.State(), reference.State());
+      const auto evaluations = cluster.Evaluate(kSteps);
+      ASSERT_TRUE(evaluations.back().ok()) << evaluations.back().status();
+      EXPECT_EQ(evaluations.back()->loss_sum, reference.ValidationLossSum());
+      EXPECT_LT(evaluations.back()->targets, 128);
+    }
+  }
+}
+
+// Every token ends a document: no step has a target.
+TEST(StageExecutor, SkipsAStepWithoutTargetsOnAllStages) {
+  ExecutorCluster cluster(
+      {.stages = 3,
+       .data = {.documents = run::DocumentMode::kSeparate, .every_token_ends_a_document = true}});
+  const StateBits before = cluster.State();
+  const auto results = cluster.RunSteps(1, 2);
+  for (int s = 0; s < 3; ++s) {
+    ASSERT_TRUE(results[s].back().ok()) << results[s].back().status();
+    EXPECT_FALSE(results[s][0]->applied);
+    EXPECT_EQ(results[s][0]->tokens, 0);
+    EXPECT_EQ(results[s][0]->loss_sum, 0);
+    EXPECT_EQ(results[s][0]->gradient_norm, 0);
+  }
+  EXPECT_EQ(cluster.State(), before);
+}
+
 INSTANTIATE_TEST_SUITE_P(StageExecutor, EveryPipeline,
                          testing::Combine(testing::Range(1, 5), testing::Values("gpipe", "1f1b"),
                                           testing::Bool()));
@@ -242,7 +287,7 @@ TEST(StageExecutor, CancelEndsEveryWaitWithItsReason) {
 }
 
 TEST(StageExecutor, ATokenOutsideTheVocabularyIsAnError) {
-  ExecutorCluster cluster({.stages = 1, .token_outside = 1000});
+  ExecutorCluster cluster({.stages = 1, .data = {.token_outside = 1000}});
   const StateBits before = cluster.State();
   const absl::Status status = cluster.executor(0).RunStep(1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
@@ -298,7 +343,7 @@ TEST_F(FalsePeer, AVerdictThatMakesNoSenseIsRefusedAndNothingApplied) {
   }
   EXPECT_TRUE(peer.ReceiveDoubles(1, Key(FrameKind::kNorms, 0), Deadline()).ok());
   EXPECT_EQ(peer.SendDoubles(1, Key(FrameKind::kVerdict, 1),
-                             {1, 1.0, std::numeric_limits<double>::quiet_NaN(), 0}, Deadline()),
+                             {1, 1.0, std::numeric_limits<double>::quiet_NaN(), 8, 0}, Deadline()),
             absl::OkStatus());
   last.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

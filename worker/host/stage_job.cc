@@ -138,18 +138,19 @@ absl::Status StageJob::OpenData() {
   const run::RunSpec& spec = assignment_.spec;
 
   data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
-  LH_RETURN_IF_ERROR(FetchData(store));
-  LH_ASSIGN_OR_RETURN(tokens_, data::OpenTokens(store.DataPath(spec.data.id), spec.data));
-  if (tokens_->size() != spec.data.tokens) {
-    return absl::DataLossError(absl::StrCat("data set ", spec.data.id, " has ", tokens_->size(),
+  LH_RETURN_IF_ERROR(FetchData(store, spec.data.id));
+  if (!spec.data.index_id.empty()) LH_RETURN_IF_ERROR(FetchData(store, spec.data.index_id));
+  LH_ASSIGN_OR_RETURN(tokens_, data::OpenTokens(data::StoredFiles(store, spec.data), spec.data));
+  if (const int64_t tokens = tokens_->source->size(); tokens != spec.data.tokens) {
+    return absl::DataLossError(absl::StrCat("data set ", spec.data.id, " has ", tokens,
                                             " tokens, the run says ", spec.data.tokens));
   }
-  batches_.emplace(*tokens_, split_, spec.train.seed, spec.train.micro_batch, spec.model.context);
+  batches_.emplace(*tokens_->source, tokens_->documents, split_,
+                   data::BatchOptions{spec.train.seed, spec.train.micro_batch, spec.model.context});
   return absl::OkStatus();
 }
 
-absl::Status StageJob::FetchData(data::DatasetStore& store) {
-  const std::string& id = assignment_.spec.data.id;
+absl::Status StageJob::FetchData(data::DatasetStore& store, const std::string& id) {
   if (store.Has(id)) return absl::OkStatus();
   SetPhase("fetching data");
   const Patience patience = MakePatience();
@@ -306,7 +307,7 @@ absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor, const S
   report.stages = static_cast<int>(assignment_.stages.size());
   report.step = result.step;
   report.applied = result.applied;
-  report.loss = result.loss_sum / static_cast<double>(result.tokens);
+  if (result.tokens > 0) report.loss = result.loss_sum / static_cast<double>(result.tokens);
   report.gradient_norm = result.gradient_norm;
   report.learning_rate = result.learning_rate;
   report.tokens = result.tokens;
@@ -314,8 +315,9 @@ absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor, const S
   report.compute_seconds = result.timings.compute;
   report.wait_seconds = result.timings.wait;
   if (!result.applied) {
-    Log(LogLevel::kWarning,
-        absl::StrCat("step ", result.step, " was skipped: the gradient norm is not finite"));
+    Log(LogLevel::kWarning, absl::StrCat("step ", result.step, " was skipped: ",
+                                         result.tokens == 0 ? "no token of its batch is a target"
+                                                            : "the gradient norm is not finite"));
   }
   const bool due = train.evaluate_every > 0 &&
                    (result.step % train.evaluate_every == 0 || result.step == train.steps);

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "data/dataset.h"
+#include "data/run_data.h"
 #include "worker/exec/stage_executor.h"
 #include "worker/host/assignment.h"
 #include "worker/host/exchange_totals.h"
@@ -58,7 +59,7 @@ class StageJob {
   // Checks the assignment before anything is fetched for it.
   absl::Status Prepare();
   absl::Status OpenData();
-  absl::Status FetchData(data::DatasetStore& store);
+  absl::Status FetchData(data::DatasetStore& store, const std::string& id);
   // For the transfers of one phase: transfer_max from now, and until the job is cancelled.
   Patience MakePatience();
   absl::Status Build();
@@ -88,7 +89,7 @@ class StageJob {
 
   // Made and used by the job's thread.
   data::Split split_;
-  std::unique_ptr<data::TokenSource> tokens_;  // first and last stage
+  std::optional<data::RunTokens> tokens_;  // first and last stage
   std::optional<data::Batches> batches_;
   StagePlan plan_;
   std::unique_ptr<compute::Backend> backend_;

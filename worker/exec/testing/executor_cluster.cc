@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/rng.h"
 #include "model/buffer_plan.h"
 #include "model/family.h"
 #include "schedule/replay.h"
@@ -20,7 +19,6 @@ namespace {
 
 constexpr Epoch kEpoch{.term = 1, .number = 3};
 constexpr char kToken[] = "token";
-constexpr int64_t kTokens = 640;
 constexpr double kValidationFraction = 0.2;
 
 template <typename T>
@@ -30,36 +28,6 @@ T Get(absl::StatusOr<T> value) {
 }
 
 void Must(const absl::Status& status) { LH_CHECK(status.ok(), status.ToString()); }
-
-// A text whose next token is likely the last one plus one, so that there is something to learn.
-class MemoryTokens : public data::TokenSource {
- public:
-  MemoryTokens(int64_t vocab, int32_t token_outside) {
-    int64_t token = 0;
-    for (int64_t i = 0; i < kTokens; ++i) {
-      const uint64_t bits = RandomBits(7, RandomStream::kBatch, 0, 0, i)[0];
-      token = (token + (bits % 4 == 0 ? bits / 4 : 1)) % vocab;
-      const bool outside = token_outside >= 0 && i % 4 == 0;
-      tokens_.push_back(outside ? token_outside : static_cast<int32_t>(token));
-    }
-  }
-  int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
-  void Read(int64_t begin, absl::Span<int32_t> out) const override {
-    std::copy_n(tokens_.begin() + begin, out.size(), out.begin());
-  }
-  int32_t MaxToken() const override { return *std::max_element(tokens_.begin(), tokens_.end()); }
-
- private:
-  std::vector<int32_t> tokens_;
-};
-
-std::unique_ptr<data::Batches> MakeBatches(const run::RunSpec& spec,
-                                           const data::TokenSource& tokens) {
-  const data::Split split =
-      Get(data::SplitTokens(tokens.size(), spec.data.validation_fraction, spec.model.context));
-  return std::make_unique<data::Batches>(tokens, split, spec.train.seed, spec.train.micro_batch,
-                                         spec.model.context);
-}
 
 std::vector<model::OpRange> CutEvenly(const model::Graph& graph, const ClusterOptions& options) {
   const std::vector<int> cuts = options.inside_blocks ? graph.CutPoints() : graph.BlockPoints();
@@ -143,8 +111,7 @@ ExecutorCluster::ExecutorCluster(const ClusterOptions& options)
       shape_(ShapeOf(options)),
       layout_(shape_),
       ranges_(CutEvenly(graph_, options)),
-      tokens_(std::make_unique<MemoryTokens>(spec_.model.vocab, options.token_outside)),
-      batches_(MakeBatches(spec_, *tokens_)),
+      data_(spec_, options.data),
       network_(RealClock()) {
   const std::vector<schedule::Program> programs = Get(schedule::Generate(options.schedule, shape_));
   Must(schedule::Replay(programs, shape_));
@@ -155,8 +122,8 @@ ExecutorCluster::ExecutorCluster(const ClusterOptions& options)
   shared.graph = &graph_;
   shared.epoch = kEpoch;
   shared.shape = shape_;
-  shared.evaluation_shape =
-      schedule::EvaluationShape(replicas, static_cast<int>(batches_->validation_micro_batches()));
+  shared.evaluation_shape = schedule::EvaluationShape(
+      replicas, static_cast<int>(data_.batches().validation_micro_batches()));
   shared.ranges = ranges_;
   shared.wait_max = options.wait_max;
   groups_.resize(layout_.count());
@@ -244,7 +211,7 @@ void ExecutorCluster::BuildGroup(int group, const ExecutorOptions& shared,
   const bool has_batches = stage == 0 || stage == options_.stages - 1;
   parts.executor = std::make_unique<StageExecutor>(
       std::move(options), parts.stage.get(), parts.exchange.get(),
-      has_batches ? batches_.get() : nullptr, group == 0 ? &directives_ : nullptr, &RealClock());
+      has_batches ? &data_.batches() : nullptr, group == 0 ? &directives_ : nullptr, &RealClock());
 }
 
 ExecutorCluster::~ExecutorCluster() {
@@ -302,8 +269,7 @@ ReferenceRun::ReferenceRun(const ClusterOptions& options)
     : exact_(options.exact_replicas),
       spec_(ClusterSpec(options)),
       graph_(Get(model::BuildGraph(spec_.model))),
-      tokens_(std::make_unique<MemoryTokens>(spec_.model.vocab, options.token_outside)),
-      batches_(MakeBatches(spec_, *tokens_)),
+      data_(spec_, options.data),
       backend_(compute::MakeCpuBackend(1)),
       stage_(Get(compute::Stage<float>::Create(
           graph_, {{0, static_cast<int>(graph_.ops.size())}, spec_.train.micro_batch, 1}, *backend_,
@@ -317,7 +283,7 @@ double ReferenceRun::SumGradients(int64_t step) {
   Must(stage_->ZeroGradients());
   for (int64_t m = 0; m < train.micro_batches(); ++m) {
     if (exact_) Must(stage_->ZeroGradients());
-    batches_->Train(step, m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
+    data_.batches().Train(step, m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
     double loss = 0;
     Must(stage_->Forward({0, tokens, targets, &loss, step, m * train.micro_batch, true}));
     Must(stage_->Backward(0));
@@ -349,10 +315,22 @@ std::vector<float> ReferenceRun::Accumulators() {
   return all;
 }
 
+int64_t ReferenceRun::CountTargets(int64_t step) const {
+  const run::TrainSpec& train = spec_.train;
+  std::vector<int32_t> tokens(train.micro_batch * graph_.context), targets(tokens.size());
+  int64_t count = 0;
+  for (int64_t m = 0; m < train.micro_batches(); ++m) {
+    data_.batches().Train(step, m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
+    for (const int32_t target : targets) count += target != data::kIgnoredTarget;
+  }
+  return count;
+}
+
 ReferenceRun::Step ReferenceRun::RunStep(int64_t step) {
   const run::TrainSpec& train = spec_.train;
   Step result;
   result.loss_sum = SumGradients(step);
+  result.targets = CountTargets(step);
   Must(stage_->SumUses());
   double squares = 0;
   for (size_t i = 0; i < stage_->parameters().size(); ++i) {
@@ -360,7 +338,7 @@ ReferenceRun::Step ReferenceRun::RunStep(int64_t step) {
     Must(stage_->GradientSumOfSquares(static_cast<int>(i), &sum));
     squares += sum;
   }
-  const double count = static_cast<double>(train.global_batch * graph_.context);
+  const double count = static_cast<double>(result.targets);
   result.gradient_norm = std::sqrt(squares) / count;
   const double clip = std::min(1.0, train.optimizer.grad_clip / (result.gradient_norm + 1e-6));
   Must(stage_->ApplyAdamW({.learning_rate = run::LearningRate(train, step),
@@ -376,8 +354,8 @@ ReferenceRun::Step ReferenceRun::RunStep(int64_t step) {
 double ReferenceRun::ValidationLossSum() {
   std::vector<int32_t> tokens(spec_.train.micro_batch * graph_.context), targets(tokens.size());
   double sum = 0;
-  for (int64_t m = 0; m < batches_->validation_micro_batches(); ++m) {
-    batches_->Validation(m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
+  for (int64_t m = 0; m < data_.batches().validation_micro_batches(); ++m) {
+    data_.batches().Validation(m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
     double loss = 0;
     Must(stage_->Forward({0, tokens, targets, &loss}));
     sum += loss;

@@ -14,13 +14,12 @@
 #include "base/clock.h"
 #include "compute/backend/backend.h"
 #include "compute/stage/stage.h"
-#include "data/batches.h"
-#include "data/token_source.h"
 #include "run/run_spec.h"
 #include "schedule/groups.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/in_process_transport.h"
 #include "worker/exec/stage_executor.h"
+#include "worker/exec/testing/cluster_data.h"
 
 namespace longhaul::worker {
 
@@ -37,7 +36,7 @@ struct ClusterOptions {
   bool recompute = false;
   std::string codec = "none";  // of every link
   int threads = 1;             // of each stage's backend
-  int32_t token_outside = -1;  // put into the training part, where every sequence meets it
+  ClusterDataOptions data = {};
   absl::Duration wait_max = absl::Seconds(60);
 };
 
@@ -103,8 +102,7 @@ class ExecutorCluster {
   const schedule::Shape shape_;
   const schedule::Groups layout_;
   std::vector<model::OpRange> ranges_;
-  std::unique_ptr<data::TokenSource> tokens_;
-  std::unique_ptr<data::Batches> batches_;
+  const ClusterData data_;
   DirectiveBox directives_;
   InProcessNetwork network_;
   std::vector<GroupParts> groups_;
@@ -119,6 +117,7 @@ class ReferenceRun {
   struct Step {
     double loss_sum = 0;
     double gradient_norm = 0;
+    int64_t targets = 0;  // that are not ignored
   };
   Step RunStep(int64_t step);
   double ValidationLossSum();
@@ -129,12 +128,12 @@ class ReferenceRun {
   // Adds the gradients of the step's micro-batches up, in order or as the exact tree has it.
   double SumGradients(int64_t step);
   std::vector<float> Accumulators();
+  int64_t CountTargets(int64_t step) const;
 
   const bool exact_;
   const run::RunSpec spec_;
   const model::Graph graph_;
-  std::unique_ptr<data::TokenSource> tokens_;
-  std::unique_ptr<data::Batches> batches_;
+  const ClusterData data_;
   std::unique_ptr<compute::Backend> backend_;
   std::unique_ptr<compute::Stage<float>> stage_;
 };
