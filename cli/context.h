@@ -46,6 +46,7 @@ void RegisterPlanCommand(CLI::App& app, Context& context, Command& chosen);
 void RegisterCheckpointCommands(CLI::App& app, Context& context, Command& chosen);
 void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen);
 void RegisterLocalCommands(CLI::App& app, Context& context, Command& chosen);
+void RegisterDataCommands(CLI::App& app, Context& context, Command& chosen);
 void RegisterDoctorCommand(CLI::App& app, Context& context, Command& chosen);
 void RegisterVersionCommand(CLI::App& app, Context& context, Command& chosen);
 void RegisterCompletionCommand(CLI::App& app, Context& context, Command& chosen);

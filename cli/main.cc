@@ -28,6 +28,7 @@ int Main(int argc, char** argv) {
   RegisterPlanCommand(app, context, chosen);
   RegisterCheckpointCommands(app, context, chosen);
   RegisterGenerateCommand(app, context, chosen);
+  RegisterDataCommands(app, context, chosen);
   RegisterDoctorCommand(app, context, chosen);
   RegisterCompletionCommand(app, context, chosen);
   RegisterVersionCommand(app, context, chosen);

@@ -142,6 +142,34 @@ def bad_data(check):
     check.file_refused("a folder as data", ["folder"], run_file("bad", train="folder"))
 
 
+def bad_preparation(check):
+    """`data prepare` refuses without a trace; its exit codes are those of every command."""
+    folder = check.cluster.folder
+    (folder / "rows.jsonl").write_text('{"text": "fine"}\n{"text": 1}\n')
+    before = sorted(path.name for path in folder.iterdir())
+
+    def refused(what, patterns, *arguments, code=BAD_INPUT):
+        check.refused(what, code, patterns, "data", "prepare", *arguments)
+
+    to = ("--tokenizer", "bytes", "--to", "prepared.bin")
+    refused("a field that is no text", [r"rows\.jsonl:2", "'text'"], "rows.jsonl", *to)
+    refused("a missing field", [r"rows\.jsonl:1", "'body'"], "rows.jsonl", *to, "--jsonl-field",
+            "body")
+    refused("no such input", ["absent.txt"], "absent.txt", *to)
+    refused("an input like an option", ["--inputs"], *to, "--", "--inputs")
+    refused("an output that exists", ["text.txt exists"], "rows.jsonl", "--tokenizer", "bytes",
+            "--to", "text.txt")
+    refused("an unknown format", ["--format"], "text.txt", *to, "--format", "zip")
+    refused("no tokenizer", ["--tokenizer"], "text.txt", "--to", "prepared.bin")
+    refused("a vocabulary too large", ["65536"], "text.txt", *to, "--width", "16",
+            "--end-of-document", "65536")
+    os.environ["LONGHAUL_PYTHON"] = "/nonexistent/python3"
+    refused("no Python", ["LONGHAUL_PYTHON", "/nonexistent"], "text.txt", *to, code=FAILED)
+    del os.environ["LONGHAUL_PYTHON"]
+    if sorted(path.name for path in folder.iterdir()) != before:
+        raise Failure("a refused preparation left a file")
+
+
 def bad_requests(check):
     cluster = check.cluster
     check.refused("no such file", BAD_INPUT, ["absent.yaml"], "run", "start", "absent.yaml")
@@ -353,7 +381,7 @@ def main():
     with Cluster() as cluster:
         cluster.start(2)
         check = Checker(cluster)
-        for part in (bad_run_files, bad_data, bad_requests, bad_generate,
+        for part in (bad_run_files, bad_data, bad_preparation, bad_requests, bad_generate,
                      bad_topologies, unwritable_output, bad_circumstances):
             print(part.__name__, flush=True)
             part(check)
