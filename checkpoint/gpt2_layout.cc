@@ -1,11 +1,9 @@
-#include "checkpoint/gpt2_layout.h"
-
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/check.h"
+#include "checkpoint/hugging_face_layout.h"
 
 namespace longhaul::checkpoint {
 namespace {
@@ -26,8 +24,8 @@ std::string NameOf(const std::string& name) {
 
 }  // namespace
 
-Gpt2Tensor Gpt2TensorOf(const model::Parameter& parameter) {
-  Gpt2Tensor tensor;
+StoredTensor Gpt2TensorOf(const model::Parameter& parameter) {
+  StoredTensor tensor;
   tensor.name = NameOf(parameter.name);
   tensor.shape = parameter.shape;
   if (tensor.shape.size() == 2 && IsConv1d(tensor.name)) {
@@ -35,16 +33,6 @@ Gpt2Tensor Gpt2TensorOf(const model::Parameter& parameter) {
     std::swap(tensor.shape[0], tensor.shape[1]);
   }
   return tensor;
-}
-
-void Transpose(absl::Span<const float> from, int64_t rows, int64_t columns, absl::Span<float> to) {
-  LH_CHECK(static_cast<int64_t>(from.size()) == rows * columns && to.size() == from.size());
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t column = 0; column < columns; ++column) {
-      to[static_cast<size_t>(column * rows + row)] =
-          from[static_cast<size_t>(row * columns + column)];
-    }
-  }
 }
 
 }  // namespace longhaul::checkpoint

@@ -1,177 +1,181 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
-#include <limits>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/status_macros.h"
-#include "checkpoint/gpt2_layout.h"
+#include "checkpoint/float_formats.h"
 #include "checkpoint/hugging_face.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/hugging_face_layout.h"
+#include "checkpoint/weight_files.h"
+#include "model/graph_json.h"
+#include "model/hugging_face.h"
 
 namespace longhaul::checkpoint {
 namespace {
 
-constexpr size_t kConfigBytesMax = 1 << 20;
-constexpr int64_t kSizeMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kElementBytesMin = 2;  // F16, BF16
+constexpr char kHeadTensor[] = "lm_head.weight";
+constexpr char kGpt2Prefix[] = "transformer.";
 
-// Keys that say nothing about what the model computes.
-constexpr std::array<absl::string_view, 16> kIgnoredKeys = {"_name_or_path",
-                                                            "architectures",
-                                                            "attn_pdrop",
-                                                            "bos_token_id",
-                                                            "dtype",
-                                                            "embd_pdrop",
-                                                            "eos_token_id",
-                                                            "gradient_checkpointing",
-                                                            "initializer_range",
-                                                            "pad_token_id",
-                                                            "reorder_and_upcast_attn",
-                                                            "resid_pdrop",
-                                                            "task_specific_params",
-                                                            "torch_dtype",
-                                                            "transformers_version",
-                                                            "use_cache"};
-// Keys of the sizes and of what SupportedValues lists.
-constexpr std::array<absl::string_view, 7> kSizeKeys = {
-    "vocab_size", "n_positions", "n_ctx", "n_embd", "n_layer", "n_head", "tie_word_embeddings"};
-
-// A key with the values under which the model computes what ours does.
-struct Supported {
-  const char* key;
-  std::vector<Json> values;
-};
-
-std::vector<Supported> SupportedValues(int64_t hidden) {
-  return {{"model_type", {kGpt2ModelType}},
-          {"activation_function", {"gelu_new", "gelu_pytorch_tanh"}},
-          {"layer_norm_epsilon", {kGpt2Epsilon}},
-          {"n_inner", {nullptr, 4 * hidden}},
-          {"scale_attn_weights", {true}},
-          {"scale_attn_by_inverse_layer_idx", {false}},
-          {"add_cross_attention", {false}}};
-}
-
-absl::Status CheckKnownKeys(const Json& config, const std::vector<Supported>& supported) {
-  for (const auto& [key, value] : config.items()) {
-    const std::string& name = key;
-    const auto is_name = [&name](absl::string_view known) { return known == name; };
-    const bool known = absl::StartsWith(name, "summary_") ||
-                       std::any_of(kIgnoredKeys.begin(), kIgnoredKeys.end(), is_name) ||
-                       std::any_of(kSizeKeys.begin(), kSizeKeys.end(), is_name) ||
-                       std::any_of(supported.begin(), supported.end(),
-                                   [&](const Supported& s) { return is_name(s.key); });
-    if (!known) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the key '", name, "' is not one of those that GPT-2 here supports"));
+// Takes tensors as they come and puts them where they belong.
+class Collector {
+ public:
+  // All must outlive it; `weights` has its spec.
+  Collector(const model::Graph& graph, ModelWeights& weights) : graph_(graph), weights_(weights) {
+    for (StoredTensor& tensor : StoredTensors(weights.spec, graph)) {
+      std::string name = tensor.name;
+      expected_.emplace(std::move(name), std::move(tensor));
     }
+    weights_.parameters.resize(graph.parameters.size());
   }
-  return absl::OkStatus();
-}
 
-absl::Status CheckValues(const Json& config, const std::vector<Supported>& supported) {
-  for (const Supported& s : supported) {
-    const auto found = config.find(s.key);
-    if (found == config.end()) continue;  // these are the defaults of GPT-2
-    if (std::find(s.values.begin(), s.values.end(), *found) != s.values.end()) continue;
-    std::vector<std::string> values;
-    for (const Json& value : s.values) values.push_back(value.dump());
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", s.key, "' must be ", absl::StrJoin(values, " or "), ", not ", found->dump()));
+  absl::Status Take(const TensorView& tensor) {
+    const std::string name = FullName(tensor.name);
+    const auto found = expected_.find(name);
+    if (found == expected_.end()) return TakeOther(tensor, name);
+    if (!taken_.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "' is given twice"));
+    }
+    const StoredTensor& stored = found->second;
+    LH_ASSIGN_OR_RETURN(const std::vector<float> values, Decode(tensor, stored.shape));
+    std::vector<float>& parameter = weights_.parameters[static_cast<size_t>(stored.parameter)];
+    parameter.resize(
+        static_cast<size_t>(graph_.parameters[static_cast<size_t>(stored.parameter)].elements()));
+    const auto target =
+        absl::MakeSpan(parameter).subspan(static_cast<size_t>(stored.offset), values.size());
+    if (stored.transposed) {
+      Transpose(values, stored.shape[0], stored.shape[1], target);
+    } else {
+      std::copy(values.begin(), values.end(), target.begin());
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
 
-absl::StatusOr<model::ModelSpec> SpecFromConfig(absl::string_view json) {
-  LH_ASSIGN_OR_RETURN(const Json config, ParseJson(json, kConfigBytesMax));
-  model::ModelSpec spec;
-  spec.family = "gpt2";
-  LH_RETURN_IF_ERROR(JsonText(config, "model_type").status());
-  LH_ASSIGN_OR_RETURN(spec.layers, JsonWhole(config, "n_layer", 1, kSizeMax));
-  LH_ASSIGN_OR_RETURN(spec.hidden, JsonWhole(config, "n_embd", 1, kSizeMax / 4));
-  LH_ASSIGN_OR_RETURN(spec.heads, JsonWhole(config, "n_head", 1, kSizeMax));
-  LH_ASSIGN_OR_RETURN(spec.context, JsonWhole(config, "n_positions", 1, kSizeMax));
-  LH_ASSIGN_OR_RETURN(spec.vocab, JsonWhole(config, "vocab_size", 1, kSizeMax));
-  if (config.contains("n_ctx")) {
-    LH_RETURN_IF_ERROR(JsonWhole(config, "n_ctx", spec.context, spec.context).status());
+  // Nothing is missing, and a head that is given beside a tied table is the table.
+  absl::Status Finish() const {
+    for (const auto& [name, stored] : expected_) {
+      if (taken_.contains(name)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("lacks the tensor '", name, "'"));
+    }
+    if (tied_head_.empty() || tied_head_ == weights_.parameters[0]) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("holds the tensor '", kHeadTensor,
+                     "' with other numbers than the embedding, though 'tie_word_embeddings' says "
+                     "that they are one"));
   }
-  if (config.contains("tie_word_embeddings")) {
-    LH_ASSIGN_OR_RETURN(spec.tied, JsonFlag(config, "tie_word_embeddings"));
-  }
-  const std::vector<Supported> supported = SupportedValues(spec.hidden);
-  LH_RETURN_IF_ERROR(CheckKnownKeys(config, supported));
-  LH_RETURN_IF_ERROR(CheckValues(config, supported));
-  return spec;
-}
 
-absl::StatusOr<std::vector<float>> ReadTensor(const SafetensorsFile& file,
-                                              const model::Parameter& parameter) {
-  const Gpt2Tensor expected = Gpt2TensorOf(parameter);
-  const TensorView* const tensor = file.Find(expected.name);
-  if (tensor == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("lacks the tensor '", expected.name, "'"));
+ private:
+  // GPT-2 as its authors' files name it lacks the prefix.
+  std::string FullName(const std::string& name) const {
+    const bool is_gpt2 = weights_.spec.graph.empty() && weights_.spec.family == "gpt2";
+    if (!is_gpt2 || name == kHeadTensor || absl::StartsWith(name, kGpt2Prefix)) return name;
+    return absl::StrCat(kGpt2Prefix, name);
   }
-  if (tensor->dtype != "F32" || tensor->shape != expected.shape) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tensor '", expected.name, "' is ", tensor->dtype, " [", absl::StrJoin(tensor->shape, ", "),
-        "], not F32 [", absl::StrJoin(expected.shape, ", "), "] as the configuration says"));
+
+  absl::Status TakeOther(const TensorView& tensor, const std::string& name) {
+    if (IsComputedTensor(tensor.name)) return absl::OkStatus();
+    const bool is_tied_head =
+        weights_.spec.graph.empty() && weights_.spec.tied && name == kHeadTensor;
+    if (!is_tied_head) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("holds the tensor '", tensor.name, "', which the configuration has not"));
+    }
+    if (!tied_head_.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "' is given twice"));
+    }
+    LH_ASSIGN_OR_RETURN(tied_head_, Decode(tensor, graph_.parameters[0].shape));
+    return absl::OkStatus();
   }
-  std::vector<float> values(tensor->bytes.size() / sizeof(float));
-  std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
-  const auto bad = std::find_if_not(values.begin(), values.end(),
-                                    [](float value) { return std::isfinite(value); });
-  if (bad != values.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("tensor '", expected.name, "' holds ", *bad,
+
+  static absl::StatusOr<std::vector<float>> Decode(const TensorView& tensor,
+                                                   const std::vector<int64_t>& shape) {
+    if (!IsFloatFormat(tensor.dtype) || tensor.shape != shape) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor '", tensor.name, "' is ", tensor.dtype, " [", absl::StrJoin(tensor.shape, ", "),
+          "], not F32, F16 or BF16 [", absl::StrJoin(shape, ", "), "] as the configuration says"));
+    }
+    std::vector<float> values(tensor.bytes.size() / (tensor.dtype == "F32" ? 4 : 2));
+    DecodeFloats(tensor.dtype, tensor.bytes, absl::MakeSpan(values));
+    const auto bad = std::find_if_not(values.begin(), values.end(),
+                                      [](float value) { return std::isfinite(value); });
+    if (bad == values.end()) return values;
+    return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "' holds ", *bad,
                                                    " as element ", bad - values.begin(),
                                                    ": the training that wrote it diverged"));
   }
-  if (!expected.transposed) return values;
-  std::vector<float> ours(values.size());
-  Transpose(values, expected.shape[0], expected.shape[1], absl::MakeSpan(ours));
-  return ours;
+
+  const model::Graph& graph_;
+  ModelWeights& weights_;
+  std::map<std::string, StoredTensor> expected_;
+  std::set<std::string> taken_;
+  std::vector<float> tied_head_;  // empty: not given
+};
+
+absl::StatusOr<model::ModelSpec> ReadGraphSpec(const std::string& path) {
+  LH_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, model::kGraphBytesMax));
+  auto spec = model::SpecOfGraph(json);
+  if (!spec.ok()) return Annotate(spec.status(), path);
+  return spec;
 }
 
-absl::Status ReadWeights(const std::string& bytes, const model::Graph& graph,
-                         ModelWeights& weights) {
-  LH_ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
-  for (const model::Parameter& parameter : graph.parameters) {
-    LH_ASSIGN_OR_RETURN(std::vector<float> values, ReadTensor(file, parameter));
-    weights.parameters.push_back(std::move(values));
+// Shortens the model to `context` positions; a table of positions loses its last rows.
+absl::Status Shorten(int64_t context, const std::string& directory, ModelWeights& weights) {
+  if (context == 0 || context == weights.spec.context) return absl::OkStatus();
+  if (context < 0 || context > weights.spec.context || !weights.spec.graph.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        directory, ": its context is ", weights.spec.context, " and cannot become ", context));
   }
-  if (file.tensors.size() == graph.parameters.size()) return absl::OkStatus();
-  for (const TensorView& tensor : file.tensors) {
-    const bool known =
-        std::any_of(graph.parameters.begin(), graph.parameters.end(),
-                    [&](const model::Parameter& p) { return Gpt2TensorOf(p).name == tensor.name; });
-    if (known) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("holds the tensor '", tensor.name, "', which the configuration has not"));
+  weights.spec.context = context;
+  LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(weights.spec));
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    weights.parameters[p].resize(static_cast<size_t>(graph.parameters[p].elements()));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<ModelWeights> ImportHuggingFace(const std::string& directory) {
+absl::StatusOr<model::ModelSpec> ReadHuggingFaceSpec(const std::string& directory) {
   const std::string config_path = absl::StrCat(directory, "/", kConfigFile);
-  LH_ASSIGN_OR_RETURN(const std::string config, ReadFile(config_path, kConfigBytesMax));
-  ModelWeights weights;
-  auto spec = SpecFromConfig(config);
+  const std::string graph_path = absl::StrCat(directory, "/", kGraphFile);
+  const auto config = ReadFile(config_path, model::kHuggingFaceConfigBytesMax);
+  const bool has_graph = FileSize(graph_path).ok();
+  if (config.ok() && has_graph) {
+    return absl::InvalidArgumentError(absl::StrCat(config_path, " and ", kGraphFile,
+                                                   " are both there; remove the one that does not "
+                                                   "belong to the weights"));
+  }
+  if (has_graph) return ReadGraphSpec(graph_path);
+  if (!config.ok()) return config.status();
+  auto spec = model::SpecOfHuggingFace(*config);
   if (!spec.ok()) return Annotate(spec.status(), config_path);
-  weights.spec = *std::move(spec);
-  const auto graph = model::BuildGraph(weights.spec);
-  if (!graph.ok()) return Annotate(graph.status(), config_path);
+  return spec;
+}
 
-  const std::string weights_path = absl::StrCat(directory, "/", kWeightsFile);
-  LH_ASSIGN_OR_RETURN(const std::string bytes,
-                      ReadFile(weights_path, std::numeric_limits<uint64_t>::max()));
-  LH_RETURN_IF_ERROR(Annotate(ReadWeights(bytes, *graph, weights), weights_path));
+absl::StatusOr<ModelWeights> ImportHuggingFace(const std::string& directory, int64_t context) {
+  ModelWeights weights;
+  LH_ASSIGN_OR_RETURN(weights.spec, ReadHuggingFaceSpec(directory));
+  LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(weights.spec));
+  LH_ASSIGN_OR_RETURN(const WeightFiles files, FindWeightFiles(directory));
+  const std::string where =
+      absl::StrCat(directory, "/", files.index.empty() ? kWeightsFile : kIndexFile);
+  // Before memory is taken for what a configuration says.
+  if (files.bytes / kElementBytesMin < static_cast<uint64_t>(graph.ParameterCount())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": ", files.bytes, " bytes are too few for the ",
+                     graph.ParameterCount(), " parameters that the configuration says"));
+  }
+  Collector collector(graph, weights);
+  LH_RETURN_IF_ERROR(ReadWeightFiles(
+      files, [&collector](const TensorView& tensor) { return collector.Take(tensor); }));
+  LH_RETURN_IF_ERROR(Annotate(collector.Finish(), where));
+  LH_RETURN_IF_ERROR(Shorten(context, directory, weights));
   return weights;
 }
 

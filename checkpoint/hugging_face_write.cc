@@ -6,13 +6,15 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "checkpoint/gpt2_layout.h"
 #include "checkpoint/hugging_face.h"
+#include "checkpoint/hugging_face_layout.h"
 
 namespace longhaul::checkpoint {
 namespace {
@@ -81,6 +83,23 @@ absl::Status Rename(const fs::path& from, const fs::path& to) {
   return ErrnoStatus(errno, "rename to", to.string());
 }
 
+using Content = std::pair<std::string, const std::string*>;  // name and bytes
+
+// What says what the model is comes last.
+std::vector<Content> ContentsOf(const HuggingFaceFiles& files) {
+  std::vector<Content> contents = {{kWeightsFile, &files.model_safetensors}};
+  for (const PassedFile& file : files.passed) {
+    LH_CHECK(IsPassedFile(file.name), file.name);
+    contents.emplace_back(file.name, &file.bytes);
+  }
+  if (files.graph_json.empty()) {
+    contents.emplace_back(kConfigFile, &files.config_json);
+  } else {
+    contents.emplace_back(kGraphFile, &files.graph_json);
+  }
+  return contents;
+}
+
 }  // namespace
 
 absl::Status CheckExportTarget(const std::string& directory, bool overwrite) {
@@ -99,8 +118,7 @@ absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& 
     std::error_code ignored;
     fs::remove_all(temporary, ignored);
   };
-  const std::pair<const char*, const std::string*> contents[] = {
-      {kWeightsFile, &files.model_safetensors}, {kConfigFile, &files.config_json}};
+  const std::vector<Content> contents = ContentsOf(files);
   for (const auto& [name, bytes] : contents) {
     LH_RETURN_IF_ERROR(WriteFileAtomically((fs::path(temporary) / name).string(), *bytes));
   }
@@ -112,6 +130,10 @@ absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& 
   for (const auto& [name, bytes] : contents) {
     LH_RETURN_IF_ERROR(Rename(fs::path(temporary) / name, target.path / name));
   }
+  const char* const contradicting = files.graph_json.empty() ? kGraphFile : kConfigFile;
+  std::error_code error;
+  fs::remove(target.path / contradicting, error);
+  if (error) return ErrnoStatus(error.value(), "remove", (target.path / contradicting).string());
   return SyncDirectory(target.path.string());
 }
 
