@@ -121,16 +121,40 @@ absl::StatusOr<checkpoint::ModelWeights> FetchWeights(Client& client, const mode
   return weights;
 }
 
-absl::StatusOr<checkpoint::Manifest> ExportTo(Client& client, const CheckpointOptions& options) {
+// The tokenizer's files that were stored with the run.
+absl::StatusOr<std::vector<checkpoint::PassedFile>> FetchPassed(Client& client,
+                                                                const run::RunSpec& spec) {
+  std::vector<checkpoint::PassedFile> files;
+  for (const std::string& entry : spec.tokenizer_files) {
+    const size_t blank = entry.find(' ');
+    const std::string name = entry.substr(0, blank);
+    if (!checkpoint::IsPassedFile(name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("run ", spec.name, " has a tokenizer's file ", name, ", which is no such"));
+    }
+    LH_ASSIGN_OR_RETURN(std::string bytes, client.FetchDataset(entry.substr(blank + 1),
+                                                               checkpoint::kPassedFileBytesMax));
+    files.push_back({name, std::move(bytes)});
+  }
+  return files;
+}
+
+struct Exported {
+  checkpoint::Manifest manifest;
+  bool is_graph = false;
+};
+
+absl::StatusOr<Exported> ExportTo(Client& client, const CheckpointOptions& options) {
   LH_ASSIGN_OR_RETURN(const v1::RunSummary run, client.ShowRun(options.run));
   LH_ASSIGN_OR_RETURN(const run::RunSpec spec, run::FromJson(run.spec_json()));
   LH_ASSIGN_OR_RETURN(const auto checkpoints, ReadCheckpoints(client, options.run));
   LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
                       Choose(checkpoints, options, static_cast<int64_t>(run.checkpoint_step())));
   LH_ASSIGN_OR_RETURN(const auto weights, FetchWeights(client, spec.model, manifest));
-  LH_ASSIGN_OR_RETURN(const auto files, checkpoint::ExportHuggingFace(weights));
+  LH_ASSIGN_OR_RETURN(auto files, checkpoint::ExportHuggingFace(weights));
+  LH_ASSIGN_OR_RETURN(files.passed, FetchPassed(client, spec));
   LH_RETURN_IF_ERROR(checkpoint::WriteHuggingFace(files, options.to, options.overwrite));
-  return manifest;
+  return Exported{manifest, !files.graph_json.empty()};
 }
 
 int Export(Context& context, const CheckpointOptions& options) {
@@ -141,13 +165,16 @@ int Export(Context& context, const CheckpointOptions& options) {
   }
   auto client = Client::Connect(context);
   if (!client.ok()) return Fail(client.status());
-  auto manifest = ExportTo(**client, options);
-  if (!manifest.ok()) return Fail(manifest.status());
+  auto exported = ExportTo(**client, options);
+  if (!exported.ok()) return Fail(exported.status());
+  const checkpoint::Manifest& manifest = exported->manifest;
   if (context.json()) {
-    PrintJsonLine({{"run", options.run}, {"step", manifest->step}, {"directory", options.to}});
+    PrintJsonLine({{"run", options.run}, {"step", manifest.step}, {"directory", options.to}});
   } else {
-    Print(absl::StrCat("exported run ", options.run, ", step ", manifest->step, ", to ", options.to,
-                       "\n"));
+    Print(absl::StrCat("exported run ", options.run, ", step ", manifest.step, ", to ", options.to,
+                       exported->is_graph ? ": graph.json, and model.safetensors under the graph's "
+                                            "own names, since Hugging Face has no layout for it\n"
+                                          : "\n"));
   }
   return kExitDone;
 }
@@ -166,7 +193,9 @@ void RegisterCheckpointCommands(CLI::App& app, Context& context, Command& chosen
       [&chosen, options] { chosen = [options](Context& c) { return List(c, *options); }; });
 
   CLI::App* exporter = checkpoint->add_subcommand(
-      "export", "write a checkpoint in Hugging Face's layout: config.json, model.safetensors");
+      "export",
+      "write a checkpoint in Hugging Face's layout: config.json, model.safetensors and the "
+      "tokenizer's files (of a graph: graph.json instead of config.json)");
   AddCommonOptions(*exporter, context);
   exporter->add_option("run", options->run, "name of the run")->required();
   exporter->add_option("--to", options->to, "folder to write")->required();

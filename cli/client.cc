@@ -9,7 +9,6 @@
 #include "base/status_macros.h"
 #include "cli/local_cluster.h"
 #include "daemon/rpc/endpoint.h"
-#include "daemon/rpc/read_shard.h"
 #include "daemon/rpc/status.h"
 
 namespace longhaul::cli {
@@ -132,9 +131,11 @@ absl::StatusOr<Response> Client::Call(grpc::Status (v1::Admin::Stub::*method)(gr
   return response;
 }
 
-absl::StatusOr<std::string> Client::StartRun(const std::string& spec_json) {
+absl::StatusOr<std::string> Client::StartRun(const std::string& spec_json,
+                                             const std::string& checkpoint_json) {
   v1::StartRunRequest request;
   request.set_spec_json(spec_json);
+  request.set_checkpoint_json(checkpoint_json);
   LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StartRun, request, kRequestMax));
   return response.text();
 }
@@ -255,14 +256,6 @@ absl::Status Client::Upload(const data::DatasetIndex& index, const std::string& 
   grpc::ClientContext call;
   Prepare(call, kRequestMax);
   return Convert(storage_->FinishUpload(&call, finish, &finished));
-}
-
-absl::StatusOr<std::string> Client::FetchShard(const std::string& sha256, uint64_t bytes_max) {
-  grpc::ClientContext call;
-  Prepare(call, absl::Minutes(10));
-  daemon::ShardBytes shard = daemon::ReadShard(*storage_, call, sha256, bytes_max);
-  LH_RETURN_IF_ERROR(Convert(shard.status));
-  return std::move(shard.bytes);
 }
 
 }  // namespace longhaul::cli

@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "checkpoint/shard.h"
 #include "cli/context.h"
 #include "daemon/rpc/credentials.h"
 #include "data/dataset.h"
@@ -34,7 +35,9 @@ class Client {
 
   const std::string& address() const { return address_; }
 
-  absl::StatusOr<std::string> StartRun(const std::string& spec_json);
+  // `checkpoint_json`: the manifest of the weights where they are given, else empty.
+  absl::StatusOr<std::string> StartRun(const std::string& spec_json,
+                                       const std::string& checkpoint_json);
   absl::StatusOr<std::string> StopRun(const std::string& run);
   absl::StatusOr<std::string> ResumeRun(const std::string& run, const ResumeChanges& changes);
   absl::StatusOr<v1::ListRunsResponse> ListRuns();
@@ -53,6 +56,9 @@ class Client {
   // Uploads what the coordinator does not have yet. `progress(done, total)` in chunks.
   absl::Status Upload(const data::DatasetIndex& index, const std::string& path,
                       absl::FunctionRef<void(uint64_t, uint64_t)> progress);
+  absl::Status StoreShard(const checkpoint::EncodedShard& shard);
+  // A whole small data set, checked against its id. ResourceExhausted if it is longer.
+  absl::StatusOr<std::string> FetchDataset(const std::string& id, uint64_t bytes_max);
   // The bytes of a shard, not yet checked against the hash; at most bytes_max.
   absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t bytes_max);
 

@@ -1,6 +1,7 @@
 // longhaul generate --checkpoint DIR --prompt TEXT
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -30,6 +31,7 @@ struct GenerateOptions {
 };
 
 constexpr int64_t kByteVocabulary = 256;
+constexpr int64_t kContextKept = 1024;  // a shorter context is never cut
 
 absl::StatusOr<std::vector<int32_t>> ParseTokens(const std::string& list, int64_t vocab) {
   std::vector<int32_t> tokens;
@@ -95,10 +97,16 @@ absl::Status Emit(Sampler& sampler, std::vector<int32_t> tokens, const GenerateO
 }
 
 absl::Status Run(const Context& context, const GenerateOptions& options) {
-  LH_ASSIGN_OR_RETURN(const checkpoint::ModelWeights weights,
-                      checkpoint::ImportHuggingFace(options.checkpoint));
-  LH_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, PromptTokens(options, weights.spec.vocab));
+  LH_ASSIGN_OR_RETURN(const model::ModelSpec spec,
+                      checkpoint::ReadHuggingFaceSpec(options.checkpoint));
+  LH_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, PromptTokens(options, spec.vocab));
   if (tokens.empty()) return absl::InvalidArgumentError("the prompt is empty");
+  // Memory is held for the whole context, of which long-context models have more than is used.
+  const int64_t used = static_cast<int64_t>(tokens.size()) + options.tokens;
+  const int64_t positions =
+      spec.graph.empty() ? std::min(spec.context, std::max(used, kContextKept)) : spec.context;
+  LH_ASSIGN_OR_RETURN(const checkpoint::ModelWeights weights,
+                      checkpoint::ImportHuggingFace(options.checkpoint, positions));
   const int threads = options.threads > 0
                           ? options.threads
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -126,7 +134,10 @@ void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen) {
   generate->add_option("--output", context.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   auto options = std::make_shared<GenerateOptions>();
-  generate->add_option("--checkpoint", options->checkpoint, "folder with config.json")->required();
+  generate
+      ->add_option("--checkpoint", options->checkpoint,
+                   "folder with config.json, or with the graph.json of an export")
+      ->required();
   CLI::Option* prompt = generate->add_option("--prompt", options->prompt, "text to continue");
   generate->add_option("--prompt-tokens", options->prompt_tokens, "token ids to continue: 1,2,3")
       ->excludes(prompt);

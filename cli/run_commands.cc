@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/initial_shards.h"
 #include "cli/client.h"
 #include "cli/context.h"
 #include "cli/follow.h"
@@ -44,6 +45,24 @@ absl::Status Upload(Client& client, const Submission& submission) {
   return absl::OkStatus();
 }
 
+// The shards of given weights; their manifest as JSON, or nothing where weights are drawn.
+absl::StatusOr<std::string> UploadWeights(Client& client, const Submission& submission) {
+  if (!submission.weights.has_value()) return "";
+  const checkpoint::ModelWeights& weights = *submission.weights;
+  ProgressBar bar("weights", weights.parameters.size(), "tensors");
+  uint64_t done = 0;
+  LH_ASSIGN_OR_RETURN(
+      const checkpoint::Manifest manifest,
+      checkpoint::StoreInitialShards(submission.spec.name, weights,
+                                     [&](const checkpoint::EncodedShard& encoded) -> absl::Status {
+                                       LH_RETURN_IF_ERROR(client.StoreShard(encoded));
+                                       done += encoded.shard.parameters.size();
+                                       bar.Update(done, "");
+                                       return absl::OkStatus();
+                                     }));
+  return checkpoint::ToJson(manifest);
+}
+
 int Start(Context& context, const RunOptions& options) {
   auto submission = PrepareSubmission(options.file);
   if (!submission.ok()) return Fail(submission.status());
@@ -51,7 +70,9 @@ int Start(Context& context, const RunOptions& options) {
   if (!client.ok()) return Fail(client.status());
   if (absl::Status status = Upload(**client, *submission); !status.ok()) return Fail(status);
   const std::string& name = submission->spec.name;
-  auto text = (*client)->StartRun(run::ToJson(submission->spec));
+  auto checkpoint = UploadWeights(**client, *submission);
+  if (!checkpoint.ok()) return Fail(checkpoint.status());
+  auto text = (*client)->StartRun(run::ToJson(submission->spec), *checkpoint);
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, name, *text);
   return options.wait ? FollowRun(context, *std::move(client), name, 0) : kExitDone;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "data/run_data.h"
@@ -12,6 +13,27 @@ namespace longhaul::cli {
 namespace {
 
 constexpr uint64_t kRunFileBytesMax = 1 << 20;
+
+// The weights and the tokenizer's files of model.from.
+absl::Status ReadFrom(const std::string& run_file, Submission& submission) {
+  run::RunSpec& spec = submission.spec;
+  const std::string directory =
+      (std::filesystem::path(run_file).parent_path() / spec.from).lexically_normal().string();
+  LH_ASSIGN_OR_RETURN(submission.weights,
+                      checkpoint::ImportHuggingFace(directory, spec.model.context));
+  submission.weights->spec.dropout = spec.model.dropout;
+  if (submission.weights->spec != spec.model) {
+    return absl::AbortedError(absl::StrCat(directory, " was changed meanwhile; try again"));
+  }
+  LH_ASSIGN_OR_RETURN(const auto names, checkpoint::FindPassedFiles(directory));
+  for (const std::string& name : names) {
+    Submission::Upload& file = submission.uploads.emplace_back();
+    file.path = absl::StrCat(directory, "/", name);
+    LH_ASSIGN_OR_RETURN(file.index, data::IndexFile(file.path));
+    spec.tokenizer_files.push_back(absl::StrCat(name, " ", file.index.Id()));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -39,6 +61,7 @@ absl::StatusOr<Submission> PrepareSubmission(const std::string& path) {
   spec.id = submission.uploads[0].index.Id();
   if (submission.uploads.size() > 1) spec.index_id = submission.uploads[1].index.Id();
   spec.tokens = tokens.source->size();
+  if (!submission.spec.from.empty()) LH_RETURN_IF_ERROR(ReadFrom(path, submission));
   return submission;
 }
 

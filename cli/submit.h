@@ -2,10 +2,12 @@
 #ifndef LONGHAUL_CLI_SUBMIT_H_
 #define LONGHAUL_CLI_SUBMIT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "checkpoint/hugging_face.h"
 #include "data/dataset.h"
 #include "run/run_spec.h"
 
@@ -19,7 +21,10 @@ struct Submission {
     data::DatasetIndex index;
   };
   run::RunSpec spec;  // data.id, data.tokens and, for Megatron's pair, data.index_id are set
-  std::vector<Upload> uploads;  // the token file, then its index if it has one
+  // The token file, then its index if it has one, then the tokenizer's files of model.from.
+  std::vector<Upload> uploads;
+  // Where the run's file says `model: {from: DIR}`.
+  std::optional<checkpoint::ModelWeights> weights = std::nullopt;
 };
 
 // Reads and checks the run's file. NotFound or InvalidArgument names file, line and key.
@@ -28,6 +33,7 @@ absl::StatusOr<run::RunSpec> ReadRunFile(const std::string& path);
 // Reads the run's file and its training file or files (a relative path counts from the run's file):
 // tokens within the vocabulary, long enough for one context in each part, documents marked where
 // data.documents needs them; computes the content addresses.
+// Reads the weights and the tokenizer of `model: {from: DIR}`, too.
 absl::StatusOr<Submission> PrepareSubmission(const std::string& path);
 
 }  // namespace longhaul::cli

@@ -4,9 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "checkpoint/hugging_face.h"
 #include "data/testing/megatron.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/family.h"
 
 namespace longhaul::cli {
 namespace {
@@ -96,6 +98,34 @@ TEST_F(SubmitTest, AMegatronPairIsTwoUploads) {
   EXPECT_TRUE(run::Validate(submission->spec).ok());
   Write("pair.idx", data::MegatronDocuments({25, 14}).Bytes());
   ExpectRefused(Prepare("train: pair"), absl::StatusCode::kInvalidArgument, "has 40 tokens");
+}
+
+TEST_F(SubmitTest, ReadsWeightsAndTokenizerOfModelFrom) {
+  checkpoint::ModelWeights weights{{"gpt2", 2, 8, 2, 16, 256, true}, {}};
+  const model::Graph graph = *model::BuildGraph(weights.spec);
+  for (const model::Parameter& parameter : graph.parameters) {
+    weights.parameters.emplace_back(parameter.elements(), 0.5f);
+  }
+  checkpoint::HuggingFaceFiles files = *checkpoint::ExportHuggingFace(weights);
+  files.passed = {{"tokenizer.json", "{}"}};
+  ASSERT_TRUE(checkpoint::WriteHuggingFace(files, folder_ + "/hf", true).ok());
+  const std::string rest =
+      "}\ndata: {train: texts/corpus.txt}\n"
+      "train: {steps: 4, global_batch: 4, micro_batch: 2}\n";
+  Write("run.yaml", absl::StrCat("name: first\nmodel: {from: hf, context: 8", rest));
+  const auto submission = PrepareSubmission(folder_ + "/run.yaml");
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->weights->spec, submission->spec.model);
+  EXPECT_EQ(submission->weights->parameters[1].size(), 64u);
+  ASSERT_EQ(submission->uploads.size(), 2u);
+  EXPECT_EQ(submission->uploads[1].path, folder_ + "/hf/tokenizer.json");
+  EXPECT_EQ(submission->spec.tokenizer_files[0],
+            "tokenizer.json " + submission->uploads[1].index.Id());
+  EXPECT_TRUE(run::Validate(submission->spec).ok());
+  Write("hf/model.safetensors", files.model_safetensors.substr(0, 2000));
+  ExpectRefused(PrepareSubmission(folder_ + "/run.yaml"), absl::StatusCode::kInvalidArgument,
+                "hf/model.safetensors");
+  EXPECT_TRUE(ReadRunFile(folder_ + "/run.yaml").ok());  // what `plan` needs
 }
 
 TEST_F(SubmitTest, ARunsFileIsNamedWithItsMistake) {

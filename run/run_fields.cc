@@ -16,8 +16,10 @@ constexpr double kNormMax = 1e9;
 constexpr double kEpsilonMin = 1e-30;
 constexpr double kThetaMax = 1e12;
 constexpr double kFactorMax = 1e6;
+constexpr size_t kTokenizerFilesMax = 32;
 
-void AddModel(model::ModelSpec& model, std::vector<Field>& fields) {
+void AddModel(RunSpec& spec, std::vector<Field>& fields) {
+  model::ModelSpec& model = spec.model;
   const auto required = Presence::kRequired;
   fields.push_back({"model.family", Text{&model.family, model::FamilyNames()}});
   fields.push_back({"model.layers", Whole{&model.layers, 1, model::kLayersMax}, required});
@@ -41,6 +43,7 @@ void AddModel(model::ModelSpec& model, std::vector<Field>& fields) {
                     Whole{&scaling.original_context, 1, model::kContextMax}});
   // In a file the name of another file, in a stored run what that held.
   fields.push_back({"model.graph", Text{&model.graph, {}, /*empty_allowed=*/true}});
+  fields.push_back({"model.from", Text{&spec.from, {}, /*empty_allowed=*/true}});
   fields.push_back({"model.dropout", Real{&model.dropout, 0, 1, false, true}});
 }
 
@@ -85,7 +88,7 @@ std::vector<std::string> CodecNames() { return {"auto", "none", "zstd", "bf16", 
 
 std::vector<Field> FileFields(RunSpec& spec) {
   std::vector<Field> fields = {{"name", Text{&spec.name}, Presence::kRequired}};
-  AddModel(spec.model, fields);
+  AddModel(spec, fields);
   AddData(spec.data, fields);
   AddTrain(spec.train, fields);
   fields.push_back({"pipeline.stages", Whole{&spec.stages, 1, kStagesMax, "auto"}});
@@ -102,6 +105,7 @@ std::vector<Field> FileFields(RunSpec& spec) {
 std::vector<Field> StoredFields(RunSpec& spec) {
   std::vector<Field> fields = FileFields(spec);
   fields.push_back({"data.id", Text{&spec.data.id, {}, /*empty_allowed=*/true}});
+  fields.push_back({"model.tokenizer_files", Texts{&spec.tokenizer_files, kTokenizerFilesMax}});
   fields.push_back({"data.tokens", Whole{&spec.data.tokens, 0, int64_t{1} << 50}});
   fields.push_back({"data.index_id", Text{&spec.data.index_id, {}, /*empty_allowed=*/true}});
   return fields;

@@ -1,10 +1,14 @@
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "model/graph_json.h"
+#include "model/hugging_face.h"
 #include "run/run_fields.h"
 #include "run/run_spec.h"
 
@@ -19,18 +23,30 @@ const YamlNode* Find(const YamlNode& map, absl::string_view name) {
   return nullptr;
 }
 
-// The model as the file says it: a graph, or the keys of a family.
-const YamlNode* FindGraphModel(const YamlNode& root) {
-  const YamlNode* model = Find(root, "model");
-  return model != nullptr && Find(*model, "graph") != nullptr ? model : nullptr;
+// A key that says all about the model, and the keys that may stand beside it.
+struct WholeModel {
+  const YamlNode* model = nullptr;
+  std::string key;  // "graph", "from"; empty: the model is a family's
+  std::vector<std::string> others;
+};
+
+WholeModel FindWholeModel(const YamlNode& root) {
+  const YamlNode* const model = Find(root, "model");
+  if (model == nullptr) return {};
+  if (Find(*model, "graph") != nullptr) return {model, "graph", {}};
+  if (Find(*model, "from") != nullptr) return {model, "from", {"context", "dropout"}};
+  return {};
 }
 
-absl::Status CheckGraphIsAlone(const YamlNode& model, absl::string_view file_name) {
-  for (const YamlKey& key : model.keys) {
-    if (key.name == "graph") continue;
+absl::Status CheckIsAlone(const WholeModel& whole, absl::string_view file_name) {
+  for (const YamlKey& key : whole.model->keys) {
+    const auto& others = whole.others;
+    if (key.name == whole.key) continue;
+    if (std::find(others.begin(), others.end(), key.name) != others.end()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(FileLine(file_name, key.line), ": 'model.", key.name,
-                     "' contradicts 'model.graph', which says all about the model; remove one"));
+        absl::StrCat(FileLine(file_name, key.line), ": 'model.", key.name, "' contradicts 'model.",
+                     whole.key, "', which says all about the model",
+                     others.empty() ? "" : " but context and dropout", "; remove one"));
   }
   return absl::OkStatus();
 }
@@ -48,21 +64,71 @@ absl::Status LoadGraph(const KeyLines& lines, absl::string_view file_name, RunSp
   return absl::OkStatus();
 }
 
+// The model of a Hugging Face directory, or of one that was exported from a graph.
+absl::StatusOr<model::ModelSpec> ReadDirectory(const std::string& directory) {
+  const std::string path = directory + "/config.json";
+  const absl::StatusOr<std::string> config = ReadFile(path, model::kHuggingFaceConfigBytesMax);
+  if (config.ok()) {
+    auto spec = model::SpecOfHuggingFace(*config);
+    return spec.ok() ? spec : Annotate(spec.status(), path);
+  }
+  if (!absl::IsNotFound(config.status())) return config.status();
+  const std::string graph_path = directory + "/graph.json";
+  const absl::StatusOr<std::string> graph = ReadFile(graph_path, model::kGraphBytesMax);
+  if (!graph.ok()) return config.status();
+  auto spec = model::SpecOfGraph(*graph);
+  return spec.ok() ? spec : Annotate(spec.status(), graph_path);
+}
+
+// Fills in the model from the directory; keeps the keys that may stand beside it.
+absl::Status LoadFrom(const WholeModel& whole, const KeyLines& lines, absl::string_view file_name,
+                      RunSpec& spec) {
+  if (spec.from.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        lines.Where("model.from"), ": 'model.from': must name a folder with config.json"));
+  }
+  const std::filesystem::path folder = std::filesystem::path(std::string(file_name)).parent_path();
+  const std::string directory = (folder / spec.from).lexically_normal().string();
+  absl::StatusOr<model::ModelSpec> model = ReadDirectory(directory);
+  if (!model.ok()) {
+    return Annotate(model.status(), absl::StrCat(lines.Where("model.from"), ": 'model.from'"));
+  }
+  for (const std::string& key : whole.others) {
+    if (model->graph.empty() || Find(*whole.model, key) == nullptr) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(lines.Where("model." + key), ": 'model.", key,
+                     "' contradicts 'model.from', whose graph.json says all about the model"));
+  }
+  const int64_t context = spec.model.context;
+  if (context > model->context) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(lines.Where("model.context"), ": 'model.context': must be at most ",
+                     model->context, ", the context of 'model.from', got ", context));
+  }
+  if (context > 0) model->context = context;
+  model->dropout = spec.model.dropout;
+  spec.model = *std::move(model);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RunSpec> ParseRunFile(absl::string_view yaml, absl::string_view file_name) {
   RunSpec spec;
   LH_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(yaml, file_name));
-  const YamlNode* const graph_model = FindGraphModel(root);
-  if (graph_model != nullptr) LH_RETURN_IF_ERROR(CheckGraphIsAlone(*graph_model, file_name));
+  const WholeModel whole = FindWholeModel(root);
   std::vector<Field> fields = FileFields(spec);
-  if (graph_model != nullptr) {
+  if (!whole.key.empty()) {
+    LH_RETURN_IF_ERROR(CheckIsAlone(whole, file_name));
     for (Field& field : fields) {
       if (field.key.rfind("model.", 0) == 0) field.presence = Presence::kOptional;
     }
   }
   LH_ASSIGN_OR_RETURN(const KeyLines lines, ReadFields(root, file_name, fields));
-  if (graph_model != nullptr) LH_RETURN_IF_ERROR(LoadGraph(lines, file_name, spec));
+  if (whole.key == "graph") LH_RETURN_IF_ERROR(LoadGraph(lines, file_name, spec));
+  if (whole.key == "from") {
+    LH_RETURN_IF_ERROR(LoadFrom(whole, lines, file_name, spec));
+  }
   if (const std::optional<Problem> problem = FindProblem(spec)) {
     return absl::InvalidArgumentError(
         absl::StrCat(lines.Where(problem->key), ": '", problem->key, "': ", problem->message));

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -5,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/graph_json.h"
+#include "model/hugging_face.h"
 #include "run/run_spec.h"
 #include "run/test_spec.h"
 
@@ -204,6 +206,55 @@ TEST(ParseRunFile, ReadsAGraphBesideTheRunsFile) {
   EXPECT_THAT(ErrorOf(Changed(model, "{graph: graph.json, layers: 6}")),
               HasSubstr("first.yaml:2: 'model.layers' contradicts 'model.graph'"));
   EXPECT_THAT(ErrorOf(Changed(model, "{graph: }")), HasSubstr("first.yaml:2: 'model.graph'"));
+}
+
+TEST(ParseRunFile, ReadsAModelOfHuggingFace) {
+  const std::string folder = ::testing::TempDir() + "longhaul-run-from";
+  std::filesystem::create_directories(folder + "/model");
+  const model::ModelSpec gpt2 = ExampleSpec().model;
+  std::ofstream(folder + "/model/config.json") << model::HuggingFaceConfig(gpt2);
+  const auto parse = [&](const std::string& model) {
+    return ParseRunFile(
+        Changed("{family: gpt2, layers: 6, hidden: 128, heads: 4, context: 128, vocab: 256}",
+                model),
+        absl::StrCat(folder, "/first.yaml"));
+  };
+  const auto error = [&](const std::string& model) {
+    return std::string(parse(model).status().message());
+  };
+  const auto spec = parse("{from: model}");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->model, gpt2);
+  EXPECT_EQ(spec->from, "model");
+  const auto shorter = parse("{from: model, context: 64, dropout: 0.1}");
+  ASSERT_TRUE(shorter.ok()) << shorter.status();
+  EXPECT_EQ(shorter->model.context, 64);
+  EXPECT_EQ(shorter->model.dropout, 0.1);
+  const auto stored = FromJson(ToJson(*shorter));
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(*stored, *shorter);
+  EXPECT_THAT(error("{from: model, layers: 6}"),
+              HasSubstr("first.yaml:2: 'model.layers' contradicts 'model.from'"));
+  EXPECT_THAT(error("{from: model, graph: x}"), HasSubstr("'model.from' contradicts"));
+  EXPECT_THAT(error("{from: model, context: 256}"),
+              HasSubstr("first.yaml:2: 'model.context': must be at most 128"));
+  EXPECT_THAT(error("{from: absent}"), HasSubstr("/absent/config.json"));
+  EXPECT_THAT(error("{from: ''}"), HasSubstr("'model.from': must name a folder"));
+  std::ofstream(folder + "/model/config.json") << R"({"model_type": "opt"})";
+  EXPECT_THAT(error("{from: model}"),
+              AllOf(HasSubstr("first.yaml:2: 'model.from'"), HasSubstr("'model_type' must be")));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ParseRunFile, TokenizersFilesAreNamesWithAddresses) {
+  RunSpec spec = ExampleSpec();
+  spec.tokenizer_files = {absl::StrCat("tokenizer.json ", std::string(64, 'a'))};
+  EXPECT_TRUE(Validate(spec).ok());
+  EXPECT_EQ(*FromJson(ToJson(spec)), spec);
+  for (const std::string bad : {"tokenizer.json", "tokenizer.json abc", "../x "}) {
+    spec.tokenizer_files = {bad + (bad == "../x " ? std::string(64, 'a') : "")};
+    EXPECT_THAT(Validate(spec).message(), HasSubstr("tokenizer_files"));
+  }
 }
 
 TEST(ParseRunFile, BombsAndBrokenFilesAreRefused) {

@@ -111,6 +111,17 @@ std::optional<Problem> FindReplicasProblem(const RunSpec& spec) {
   return std::nullopt;
 }
 
+std::optional<Problem> FindTokenizerProblem(const RunSpec& spec) {
+  for (const std::string& entry : spec.tokenizer_files) {
+    const size_t blank = entry.find(' ');
+    const bool good = blank != std::string::npos &&
+                      ValidateName("tokenizer file", entry.substr(0, blank)).ok() &&
+                      IsSha256Hex(entry.substr(blank + 1));
+    if (!good) return Problem{"model.tokenizer_files", "must be names with content addresses"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Problem> FindTrainProblem(const RunSpec& spec) {
   const TrainSpec& train = spec.train;
   if (train.global_batch % train.micro_batch != 0) {
@@ -144,6 +155,7 @@ std::optional<Problem> FindProblem(const RunSpec& spec) {
   if (const absl::Status name = ValidateName("run name", spec.name); !name.ok()) {
     return Problem{"name", std::string(name.message())};
   }
+  if (auto problem = FindTokenizerProblem(spec)) return problem;
   if (auto problem = FindModelProblem(spec)) return problem;
   if (auto problem = FindDataProblem(spec)) return problem;
   if (auto problem = FindTrainProblem(spec)) return problem;

@@ -89,6 +89,12 @@ struct RunSpec {
   Recompute recompute = Recompute::kAuto;
   std::string codec = "none";    // auto is the planner's choice
   int64_t checkpoint_every = 0;  // 0: only when the run stops or ends
+  // The Hugging Face directory that the model and its first weights came from, as the user wrote
+  // it; only the command line opens it. Empty: weights are drawn.
+  std::string from;
+  // Files of its tokenizer, as "NAME ID" with the content address (data/dataset.h) under which the
+  // coordinator keeps them; exports pass them through.
+  std::vector<std::string> tokenizer_files;
   bool operator==(const RunSpec&) const = default;
 };
 

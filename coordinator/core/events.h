@@ -48,6 +48,8 @@ using StageFailed = From<control::Failed>;
 struct StartRun {
   uint64_t request = 0;
   run::RunSpec spec;  // validated, its data set is in the store
+  // Of step 0, committed, where the weights are given; none: they are drawn.
+  std::optional<checkpoint::Manifest> checkpoint = std::nullopt;
 };
 struct StopRun {
   uint64_t request = 0;

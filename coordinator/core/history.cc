@@ -55,6 +55,9 @@ std::string LeaveForOlder(Turn& turn, RunRecord& run) {
   return reason;
 }
 
+// Whether a step needs no checkpoint: initial weights can be drawn again, unless they were given.
+bool IsDrawn(const RunRecord& run, int64_t step) { return step == 0 && run.spec.from.empty(); }
+
 }  // namespace
 
 void AddCheckpoint(RunRecord& run, checkpoint::Manifest manifest) {
@@ -76,8 +79,9 @@ void PruneHistory(Turn& turn, RunRecord& run) {
     }
   }
   // What a resume that is being planned goes back to is not taken from under it.
-  const int64_t wanted = run.waiter.has_value() ? run.waiter->step.value_or(0) : 0;
-  if (wanted > 0) before_step = std::min(before_step, wanted);
+  if (run.waiter.has_value() && run.waiter->step.has_value() && !IsDrawn(run, *run.waiter->step)) {
+    before_step = std::min(before_step, *run.waiter->step);
+  }
   std::erase_if(others, [&](const OtherCheckpoint& o) { return o.manifest.step < before_step; });
   turn.Do(PruneCheckpoints{run.spec.name, before_step});
 }
@@ -87,7 +91,8 @@ absl::Status CheckStep(const RunRecord& run, int64_t step) {
   for (const OtherCheckpoint& other : run.other_checkpoints) steps.push_back(other.manifest.step);
   if (run.checkpoint.has_value()) steps.push_back(run.checkpoint->step);
   std::sort(steps.begin(), steps.end());
-  if (step == 0 || std::binary_search(steps.begin(), steps.end(), step)) return absl::OkStatus();
+  if (IsDrawn(run, step) || std::binary_search(steps.begin(), steps.end(), step))
+    return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(
       "run ", run.spec.name, " has no checkpoint of step ", step,
       steps.empty() ? "; it has none" : "; it has those of steps ", absl::StrJoin(steps, ", ")));
@@ -99,7 +104,7 @@ void ChooseCheckpoint(RunRecord& run, int64_t step) {
   const auto chosen = std::find_if(others.begin(), others.end(), [&](const OtherCheckpoint& other) {
     return other.manifest.step == step;
   });
-  LH_CHECK(step == 0 || chosen != others.end(), "run ", run.spec.name,
+  LH_CHECK(IsDrawn(run, step) || chosen != others.end(), "run ", run.spec.name,
            " lost its checkpoint of step ", step, " while a resume from it was planned");
   std::optional<checkpoint::Manifest> manifest;
   if (chosen != others.end()) {

@@ -76,6 +76,7 @@ void OnStartRun(Turn& turn, const StartRun& event) {
   }
   RunRecord& run = turn.state.runs[name];
   run.spec = event.spec;
+  run.checkpoint = event.checkpoint;
   run.sequence = turn.state.next_run_sequence++;
   run.waiter = PlanWaiter{.request = event.request, .is_start = true};
   BeginPlanning(turn, run);

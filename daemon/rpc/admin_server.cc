@@ -41,23 +41,52 @@ absl::StatusOr<std::string> AdminServer::Ask(coordinator::CoordinatorHost::Perso
   return parts_.host.Request(std::move(event), parts_.clock.Now() + options_.request_max);
 }
 
-absl::StatusOr<std::string> AdminServer::Start(const std::string& spec_json) {
-  if (spec_json.size() > kJsonBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("the run's specification has ", spec_json.size(),
+absl::StatusOr<std::string> AdminServer::Start(const v1::StartRunRequest& request) {
+  const size_t bytes = std::max(request.spec_json().size(), request.checkpoint_json().size());
+  if (bytes > kJsonBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("the run's specification has ", bytes,
                                                    " bytes, more than the ", kJsonBytesMax,
                                                    " allowed"));
   }
-  LH_ASSIGN_OR_RETURN(run::RunSpec spec, run::FromJson(spec_json));
+  LH_ASSIGN_OR_RETURN(run::RunSpec spec, run::FromJson(request.spec_json()));
   LH_RETURN_IF_ERROR(CheckRunData(spec, parts_.datasets));
+  if (spec.from.empty() != request.checkpoint_json().empty()) {
+    return absl::InvalidArgumentError(
+        "a run with model.from, and no other, is started with the checkpoint of its weights");
+  }
+  if (!spec.from.empty()) return StartFrom(request.checkpoint_json(), std::move(spec));
   coordinator::StartRun event;
   event.spec = std::move(spec);
   return Ask(std::move(event));
 }
 
+absl::StatusOr<std::string> AdminServer::StartFrom(const std::string& checkpoint_json,
+                                                   run::RunSpec spec) {
+  LH_ASSIGN_OR_RETURN(checkpoint::Manifest manifest, checkpoint::ManifestFromJson(checkpoint_json));
+  if (manifest.run != spec.name || manifest.epoch != Epoch() || manifest.step != 0 ||
+      manifest.tokens != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the checkpoint is not that of step 0 of run ", spec.name));
+  }
+  const std::lock_guard<std::mutex> lock(starting_);
+  const std::string name = spec.name;
+  const bool is_known = parts_.host.SnapshotRun(name).runs.contains(name);
+  if (!is_known) LH_RETURN_IF_ERROR(parts_.host.checkpoints().Commit(manifest, spec));
+  coordinator::StartRun event;
+  event.spec = std::move(spec);
+  event.checkpoint = std::move(manifest);
+  absl::StatusOr<std::string> answer = Ask(std::move(event));
+  // A request that ran out of time may still be carried out.
+  const bool is_refused = !answer.ok() && !absl::IsDeadlineExceeded(answer.status()) &&
+                          !absl::IsCancelled(answer.status());
+  if (is_refused && !is_known) parts_.host.checkpoints().Prune(name, 1);
+  return answer;
+}
+
 grpc::Status AdminServer::StartRun(grpc::ServerContext* context, const v1::StartRunRequest* request,
                                    v1::StartRunResponse* response) {
   const absl::Status known = parts_.credentials.CheckCall(*context);
-  return known.ok() ? Answer(Start(request->spec_json()), response) : ToGrpc(known);
+  return known.ok() ? Answer(Start(*request), response) : ToGrpc(known);
 }
 
 grpc::Status AdminServer::StopRun(grpc::ServerContext* context, const v1::StopRunRequest* request,

@@ -2,6 +2,7 @@
 #ifndef LONGHAUL_DAEMON_RPC_ADMIN_SERVER_H_
 #define LONGHAUL_DAEMON_RPC_ADMIN_SERVER_H_
 
+#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
@@ -66,7 +67,10 @@ class AdminServer final : public v1::Admin::Service {
   absl::Status Check(const grpc::ServerContext& context, absl::string_view what,
                      const std::string& name) const;
   absl::StatusOr<std::string> Ask(coordinator::CoordinatorHost::PersonEvent event);
-  absl::StatusOr<std::string> Start(const std::string& spec_json);
+  absl::StatusOr<std::string> Start(const v1::StartRunRequest& request);
+  // Of a run whose weights are given: commits their checkpoint, then asks the core; what the core
+  // refuses leaves no checkpoint.
+  absl::StatusOr<std::string> StartFrom(const std::string& checkpoint_json, run::RunSpec spec);
   absl::StatusOr<v1::RunSummary> FindRun(const std::string& run, bool whole);
   // Until the run is over or the watcher has left.
   absl::Status Watch(const grpc::ServerContext& context, const v1::WatchRunRequest& request,
@@ -76,6 +80,7 @@ class AdminServer final : public v1::Admin::Service {
 
   const AdminServerOptions options_;
   const Parts parts_;
+  std::mutex starting_;  // held while a run with given weights starts, so that names do not meet
 };
 
 }  // namespace longhaul::daemon

@@ -18,6 +18,11 @@ absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& da
     return absl::FailedPreconditionError(
         absl::StrCat("data set '", id, "' is not at the coordinator; upload it first"));
   }
+  for (const std::string& file : spec.tokenizer_files) {
+    if (datasets.Has(file.substr(file.find(' ') + 1))) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the tokenizer's file '", file, "' is not at the coordinator; upload it first"));
+  }
   LH_ASSIGN_OR_RETURN(const data::RunTokens tokens,
                       data::OpenTokens(data::StoredFiles(datasets, spec.data), spec.data));
   if (tokens.source->size() != spec.data.tokens) {

@@ -8,8 +8,9 @@
 
 namespace longhaul::daemon {
 
-// The data set is here, is long enough for its context, and no token exceeds the vocabulary. The
-// error has the numbers and says what to change. Reads the whole set once.
+// The data set, and what the tokenizer has of files, is here, is long enough for its context, and
+// no token exceeds the vocabulary. The error has the numbers and says what to change. Reads the
+// whole set once.
 absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& datasets);
 
 }  // namespace longhaul::daemon
