@@ -34,23 +34,6 @@ absl::Status ReadExactly(int fd, const std::string& path, uint64_t offset, std::
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> OpenToRead(const std::string& path, uint64_t& size) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  struct stat info;
-  if (::fstat(fd, &info) != 0) {
-    const int error = errno;
-    ::close(fd);
-    return ErrnoStatus(error, "stat", path);
-  }
-  if (!S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
-  }
-  size = static_cast<uint64_t>(info.st_size);
-  return fd;
-}
-
 absl::Status WriteAll(int fd, const std::string& path, absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -82,6 +65,7 @@ absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view 
     case EISDIR:
     case ELOOP:
     case EINVAL:
+    case ENXIO:
       return absl::InvalidArgumentError(message);
     case EAGAIN:
     case EINTR:
@@ -93,9 +77,26 @@ absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view 
   }
 }
 
+absl::StatusOr<int> OpenRegularFile(const std::string& path, uint64_t& size) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return ErrnoStatus(errno, "open", path);
+  struct stat info;
+  if (::fstat(fd, &info) != 0) {
+    const int error = errno;
+    ::close(fd);
+    return ErrnoStatus(error, "stat", path);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    ::close(fd);
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  }
+  size = static_cast<uint64_t>(info.st_size);
+  return fd;
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t size_max) {
   uint64_t size = 0;
-  LH_ASSIGN_OR_RETURN(const int fd, OpenToRead(path, size));
+  LH_ASSIGN_OR_RETURN(const int fd, OpenRegularFile(path, size));
   absl::Cleanup close = [fd] { ::close(fd); };
   if (size > size_max) {
     return absl::InvalidArgumentError(
@@ -109,7 +110,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t size_max)
 absl::StatusOr<std::string> ReadFileRange(const std::string& path, uint64_t offset,
                                           uint64_t length) {
   uint64_t size = 0;
-  LH_ASSIGN_OR_RETURN(const int fd, OpenToRead(path, size));
+  LH_ASSIGN_OR_RETURN(const int fd, OpenRegularFile(path, size));
   absl::Cleanup close = [fd] { ::close(fd); };
   if (offset > size || length > size - offset) {
     return absl::OutOfRangeError(absl::StrCat(path, " has ", size, " bytes; bytes ", offset, " to ",
@@ -122,7 +123,7 @@ absl::StatusOr<std::string> ReadFileRange(const std::string& path, uint64_t offs
 
 absl::StatusOr<uint64_t> FileSize(const std::string& path) {
   uint64_t size = 0;
-  LH_ASSIGN_OR_RETURN(const int fd, OpenToRead(path, size));
+  LH_ASSIGN_OR_RETURN(const int fd, OpenRegularFile(path, size));
   ::close(fd);
   return size;
 }

@@ -16,6 +16,10 @@ namespace longhaul {
 // work) have their own code; Unavailable is only what passes by itself; all else is Internal.
 absl::Status ErrnoStatus(int error, absl::string_view action, absl::string_view path);
 
+// A descriptor to read `path` with, which the caller closes, and the file's size. InvalidArgument
+// at once if it is not a regular file: a pipe or a device is never waited for.
+absl::StatusOr<int> OpenRegularFile(const std::string& path, uint64_t& size);
+
 // The whole file; InvalidArgument if it is longer than `size_max` or not a regular file.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t size_max);
 

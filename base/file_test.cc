@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <csignal>
@@ -47,7 +48,7 @@ TEST_F(FileTest, OnlyWhatPassesByItselfIsUnavailable) {
   for (const int error : {EAGAIN, EINTR, ETIMEDOUT, ECONNREFUSED}) {
     EXPECT_EQ(code(error), absl::StatusCode::kUnavailable) << error;
   }
-  for (const int error : {ENOTDIR, ENAMETOOLONG, EISDIR, ELOOP, EINVAL}) {
+  for (const int error : {ENOTDIR, ENAMETOOLONG, EISDIR, ELOOP, EINVAL, ENXIO}) {
     EXPECT_EQ(code(error), absl::StatusCode::kInvalidArgument) << error;
   }
   for (const int error : {ENOSPC, EDQUOT, EFBIG}) {
@@ -64,6 +65,18 @@ TEST_F(FileTest, AFileIsNoFolder) {
   const std::string path = folder_ + "/a";
   ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
   EXPECT_EQ(ReadFile(path + "/b", 10).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, WhatIsNoRegularFileIsRefusedAtOnce) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  // Nobody writes into the pipe; /dev/zero never ends.
+  for (const std::string& path : {pipe, std::string("/dev/zero"), folder_}) {
+    const std::string message = path + " is not a regular file";
+    EXPECT_EQ(ReadFile(path, 100).status(), absl::InvalidArgumentError(message));
+    EXPECT_EQ(ReadFileRange(path, 0, 1).status(), absl::InvalidArgumentError(message));
+    EXPECT_EQ(FileSize(path).status(), absl::InvalidArgumentError(message));
+  }
 }
 
 TEST_F(FileTest, FailedWriteKeepsTheOldFileAndLeavesNothingElse) {
