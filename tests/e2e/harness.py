@@ -22,10 +22,19 @@ from pathlib import Path
 BIN = Path(os.environ.get("LONGHAUL_BIN", "build/bin")).resolve()
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+class Port:
+    """A port of the loopback interface that nobody else is given while this lives: tests run side
+    by side. A daemon can listen on it all the same, since it sets SO_REUSEADDR too.
+    """
+
+    def __init__(self):
+        self.guard = socket.socket()
+        self.guard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.guard.bind(("127.0.0.1", 0))
+        self.number = self.guard.getsockname()[1]
+
+    def close(self):
+        self.guard.close()
 
 
 def make_text(path, size, seed=1):
@@ -199,7 +208,8 @@ class Cluster:
     def __init__(self, lease="4s"):
         self.folder = Path(tempfile.mkdtemp(prefix="longhaul-test-"))
         self.lease = lease
-        self.port = free_port()
+        self.ports = [Port()]
+        self.port = self.ports[0].number
         self.token = self.folder / "token"
         self.token.write_text("0123456789abcdef0123456789abcdef\n")
         self.token.chmod(0o600)
@@ -221,6 +231,8 @@ class Cluster:
             process.wait()
         for proxy in self.proxies.values():
             proxy.close()
+        for port in self.ports:
+            port.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def print_logs(self):
@@ -245,8 +257,9 @@ class Cluster:
     def start_worker(self, name, site="here", threads=1, extra="", proxied=False):
         data = ""
         if proxied:
-            port = free_port()
-            self.proxies[name] = self.proxies.get(name) or Proxy(port)
+            if name not in self.proxies:
+                self.ports.append(Port())
+                self.proxies[name] = Proxy(self.ports[-1].number)
             port = self.proxies[name].target_port
             data = (f"data: {{listen: 127.0.0.1:{port}, "
                     f"advertise: 127.0.0.1:{self.proxies[name].port}}}\n")
@@ -341,3 +354,22 @@ def check_steps(lines, last):
     steps = [line["step"] for line in lines if "step" in line]
     if steps != list(range(1, last + 1)):
         raise Failure(f"expected steps 1 to {last}, got {steps}")
+
+
+def run_cases(cases):
+    """main() of a script: runs the cases that its arguments name, or all; --list prints the names,
+    one a line, of which each is a test of its own for ctest.
+    """
+    named = {case.__name__: case for case in cases}
+    wanted = sys.argv[1:]
+    if wanted == ["--list"]:
+        print("\n".join(named))
+        return
+    unknown = set(wanted) - set(named)
+    if unknown:
+        sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(named)}")
+    for name in wanted or named:
+        print(f"{name}: {named[name].__doc__}", flush=True)
+        since = time.monotonic()
+        named[name]()
+        print(f"{name}: {time.monotonic() - since:.1f} s", flush=True)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import BIN, Cluster, Failure, free_port, run_file, wait_for  # noqa: E402
+from harness import BIN, Cluster, Failure, run_file, wait_for  # noqa: E402
 
 # As root, modes of files mean nothing without this.
 AS_ANYONE = ()
@@ -332,7 +332,7 @@ def bad_daemons(cluster):
                        f"listen: 127.0.0.1:{port}\nfolder: {folder}/x\n"
                        f"cluster_token_file: {token}\n", [str(port), "in use"])
     daemon_refused(cluster, "open without TLS", "coordinator",
-                   f"listen: 0.0.0.0:{free_port()}\nfolder: {folder}/x\n"
+                   f"listen: 0.0.0.0:0\nfolder: {folder}/x\n"
                    f"cluster_token_file: {token}\n", ["insecure: true", "refused.yaml:1"])
     daemon_refused(cluster, "misspelt key", "worker",
                    f"name: x\nsiet: a\nfolder: {folder}/x\n", ["refused.yaml:2", "siet", "site"])

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import Cluster, Failure, check_steps, wait_for  # noqa: E402
+from harness import Cluster, Failure, check_steps, run_cases, wait_for  # noqa: E402
 
 STEPS = 8
 
@@ -133,13 +133,5 @@ def untrusted_network():
 CASES = (exact_replicas, same_every_time, killed_replica, hanging_replica, untrusted_network)
 
 
-def main():
-    wanted = sys.argv[1:] or [case.__name__ for case in CASES]
-    for case in CASES:
-        if case.__name__ in wanted:
-            print(case.__name__, flush=True)
-            case()
-
-
 if __name__ == "__main__":
-    main()
+    run_cases(CASES)

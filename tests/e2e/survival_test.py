@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The ordinary misfortunes: dead, hanging and cut-off workers, a restarted coordinator, drained and
-signalled daemons. Each case is one function; without arguments all run.
+signalled daemons. Each case is one function.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import Cluster, Failure, check_steps, wait_for  # noqa: E402
+from harness import Cluster, Failure, check_steps, run_cases, wait_for  # noqa: E402
 
 LONG = dict(steps=100000, stages=2)
 
@@ -78,7 +78,7 @@ def broken_link():
         cluster.start_worker("w1", site="s1", proxied=True)
         cluster.start_worker("w2", site="s2", proxied=True)
         cluster.wait_for_nodes(2)
-        options = dict(stages=2, steps=80)
+        options = dict(stages=2, steps=40)
         cluster.train("calm", **options)
         cluster.start_run("rough", **options)
         for step in (3, 8, 13):
@@ -175,7 +175,7 @@ def signalled_worker():
     """SIGTERM drains a worker: the run continues without it; nothing is lost."""
     with Cluster() as cluster:
         cluster.start(3)
-        cluster.start_run("t", steps=400, stages=2)
+        cluster.start_run("t", steps=400, stages=2, hidden=64)
         shown = cluster.wait_step("t", 3)
         victim = shown["stages"][1]["node"]
         cluster.kill(victim, signal.SIGTERM)
@@ -245,7 +245,7 @@ def corrupt_shards():
 def older_checkpoint():
     """The newest checkpoint is damaged everywhere: the run goes back to the one before by itself,
     says so, and gets to the same bits."""
-    options = dict(steps=400, stages=2, every=10)
+    options = dict(steps=400, stages=2, every=10, hidden=64)
     with Cluster() as cluster:
         cluster.start(2)
         cluster.train("calm", **options)
@@ -349,17 +349,5 @@ CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordi
          corrupt_shards, older_checkpoint, full_disk, stopped_cluster]
 
 
-def main():
-    wanted = sys.argv[1:]
-    unknown = set(wanted) - {case.__name__ for case in CASES}
-    if unknown:
-        sys.exit(f"no such case: {', '.join(sorted(unknown))}")
-    for case in CASES:
-        if wanted and case.__name__ not in wanted:
-            continue
-        print(f"{case.__name__}: {case.__doc__}", flush=True)
-        case()
-
-
 if __name__ == "__main__":
-    main()
+    run_cases(CASES)

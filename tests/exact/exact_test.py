@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
-from harness import Cluster, Failure, check_steps, wait_for  # noqa: E402
+from harness import Cluster, Failure, check_steps, run_cases, wait_for  # noqa: E402
 
 STEPS = 20
 FEW_STEPS = 6
@@ -135,25 +135,50 @@ def documents(cluster):
     return total
 
 
-def main():
-    total = 0
-    with Cluster() as cluster:
-        cluster.start(4, threads=[1, 2, 1, 3])
-        tied = partitions(cluster, "true")
-        stop_and_resume(cluster, tied, "true")
-        kill_and_resume(cluster, tied, threads=2)
-        untied = partitions(cluster, "false")
-        stop_and_resume(cluster, untied, "false")
-        total += tied.count + untied.count + models(cluster) + documents(cluster)
+def four_workers():
+    """Of different numbers of threads, on two sites."""
+    cluster = Cluster()
+    cluster.start(4, threads=[1, 2, 1, 3])
+    return cluster
+
+
+def tied():
+    """A tied head: every partition, stopped, killed, and on workers of two threads each."""
+    with four_workers() as cluster:
+        same = partitions(cluster, "true")
+        stop_and_resume(cluster, same, "true")
+        kill_and_resume(cluster, same, threads=2)
     with Cluster() as cluster:
         cluster.start(2, threads=[2, 2])
         for stages in (1, 2):
             run = f"two-threads-{stages}"
             cluster.train(run, stages=stages, steps=STEPS)
-            tied.add(f"{stages} stages of two threads each", cluster.digest(run))
-            total += 1
-    print(f"exact: {total} runs, equal bits")
+            same.add(f"{stages} stages of two threads each", cluster.digest(run))
+    print(f"exact: {same.count} runs, equal bits")
+
+
+def untied():
+    """An untied head: every partition, and stopped."""
+    with four_workers() as cluster:
+        same = partitions(cluster, "false")
+        stop_and_resume(cluster, same, "false")
+    print(f"exact: {same.count} runs, equal bits")
+
+
+def other_models():
+    """Llama and a user's graph, with dropout and recomputation."""
+    with four_workers() as cluster:
+        print(f"exact: {models(cluster)} runs, equal bits")
+
+
+def masked_documents():
+    """Sequences that end with their document."""
+    with four_workers() as cluster:
+        print(f"exact: {documents(cluster)} runs, equal bits")
+
+
+CASES = (tied, untied, other_models, masked_documents)
 
 
 if __name__ == "__main__":
-    main()
+    run_cases(CASES)

@@ -29,10 +29,18 @@ command_build() {
   compile build all
 }
 
+# run_tests DIR CTEST_OPTION...: -j counts halves of a core, as the tests' PROCESSORS do: one that
+# computes takes two, one that mostly waits for real daemons takes one.
+run_tests() {
+  local dir=$1
+  shift
+  ctest --test-dir "$dir" --output-on-failure -j$((2 * $(nproc))) "$@"
+}
+
 command_test() {
   command_build
   say "testing"
-  ctest --test-dir build --output-on-failure -j2 ${1:+-R "$1"}
+  run_tests build ${1:+-R "$1"}
 }
 
 command_lint() {
@@ -51,13 +59,13 @@ command_sanitize() {
     configure build-asan -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_SANITIZE=address,undefined
     say "building (AddressSanitizer, UBSan)"
     compile build-asan all
-    ctest --test-dir build-asan --output-on-failure -j2
+    run_tests build-asan
   fi
   if [ "$which" = tsan ] || [ "$which" = all ]; then
     configure build-tsan -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_SANITIZE=thread -DLONGHAUL_RPC=OFF
     say "building (ThreadSanitizer)"
     compile build-tsan all
-    ctest --test-dir build-tsan --output-on-failure -j2
+    run_tests build-tsan
   fi
 }
 
