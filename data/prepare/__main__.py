@@ -18,6 +18,7 @@ from progress import Progress  # noqa: E402
 from tokenizing import end_of_document, open_tokenizer  # noqa: E402
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UINT16_VOCABULARY = 1 << 16
 UINT32_VOCABULARY = 2**31 - 1  # beyond: no vocabulary (data/token_source.h)
 BATCH_BYTES, BATCH_PIECES = 1 << 20, 4096
@@ -123,8 +124,11 @@ def prepare(args):
     wide = is_wide(args.width, vocabulary)
     reader = Reader(args.inputs, args.jsonl_field, args.documents, tokenizer.decodes)
     progress = Progress(total)
+    # A signal waits until the file that is there now would be abandoned for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     output = open_output(args.to, args.format, wide)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         convert(reader, tokenizer, end, output, progress)
         output.commit()
     except OSError as error:
@@ -149,7 +153,7 @@ def fail(message, code):
 
 
 def main():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ENDING:
         signal.signal(number, interrupt)
     if sys.byteorder != "little":
         return fail("token files are little-endian; this machine is not", FAILED)
