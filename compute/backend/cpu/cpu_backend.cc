@@ -1,6 +1,7 @@
 #include "compute/backend/cpu/cpu_backend.h"
 
 #include <cblas.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,6 +15,7 @@ namespace longhaul::compute {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 class CpuBuffer : public Buffer {
  public:
@@ -58,12 +60,16 @@ std::string CpuBackend::numeric_class() const {
 
 absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::Allocate(size_t bytes) {
   const uint64_t available = PhysicalMemoryBytes();
+  const bool is_large = bytes >= kHugePageBytes;
   void* data = nullptr;
-  if (bytes > available ||
-      ::posix_memalign(&data, kAlignment, bytes > 0 ? bytes : kAlignment) != 0) {
+  if (bytes > available || ::posix_memalign(&data, is_large ? kHugePageBytes : kAlignment,
+                                            bytes > 0 ? bytes : kAlignment) != 0) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "cannot allocate ", bytes, " bytes; this machine has ", available, " bytes of memory"));
   }
+  // Products read columns of matrices, each element of which lies in another small page. Only whole
+  // huge pages, so that no more memory is used; it is a hint, and works as well without.
+  if (is_large) ::madvise(data, bytes / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
   std::memset(data, 0, bytes);
   return std::make_unique<CpuBuffer>(data, bytes);
 }
