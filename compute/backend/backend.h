@@ -48,9 +48,12 @@ class Backend {
   // Returns when everything called before has finished, with its error if it failed.
   virtual absl::Status Synchronize() = 0;
 
+  // CPU only: threads that run the tasks of ParallelFor. Results must not depend on it.
+  virtual int threads() const = 0;
   // CPU only: runs task(0) ... task(tasks-1), each once, over the backend's threads and the caller;
-  // returns when all are done. Which thread runs a task must not influence results: callers cut
-  // work into tasks whose number and bounds depend on shapes only.
+  // returns when all are done. Which thread runs a task must not influence results. Callers cut
+  // work into tasks whose number and bounds depend on shapes, and on threads() only where no bit
+  // depends on the cut.
   virtual void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) = 0;
 };
 

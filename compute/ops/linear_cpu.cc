@@ -9,7 +9,7 @@ namespace longhaul::compute::cpu {
 template <typename T>
 void LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
                    absl::Span<const T> weight, absl::Span<const T> bias, absl::Span<T> output) {
-  const TileGrid grid(shape.rows, shape.out, shape.in);
+  const TileGrid grid(shape.rows, shape.out, shape.in, backend.threads());
   backend.ParallelFor(grid.tiles(), [&](int64_t index) {
     const TileGrid::Tile tile = grid.tile(index);
     Multiply<T>({.m = tile.rows,
@@ -30,8 +30,8 @@ void LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const
                     absl::Span<const T> weight, absl::Span<const T> output_gradient,
                     absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
                     absl::Span<T> bias_gradient) {
-  const TileGrid input_grid(shape.rows, shape.in, shape.out);
-  const TileGrid weight_grid(shape.out, shape.in, shape.rows);
+  const TileGrid input_grid(shape.rows, shape.in, shape.out, backend.threads());
+  const TileGrid weight_grid(shape.out, shape.in, shape.rows, backend.threads());
   const auto input_tile = [&](const TileGrid::Tile& tile) {
     Multiply<T>({.m = tile.rows,
                  .n = tile.columns,

@@ -120,6 +120,7 @@ class CountingBackend : public Backend {
   }
   absl::Status Zero(void* device, size_t bytes) override { return backend_.Zero(device, bytes); }
   absl::Status Synchronize() override { return backend_.Synchronize(); }
+  int threads() const override { return backend_.threads(); }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override {
     backend_.ParallelFor(tasks, task);
   }

@@ -24,6 +24,7 @@ class CpuBackend : public Backend {
   absl::Status Copy(void* to, const void* from, size_t bytes) override;
   absl::Status Zero(void* device, size_t bytes) override;
   absl::Status Synchronize() override;
+  int threads() const override { return pool_.threads(); }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
 
  private:

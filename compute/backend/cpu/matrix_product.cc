@@ -12,12 +12,13 @@
 namespace longhaul::compute {
 namespace {
 
-// Large tiles waste less on packing; several keep threads busy on small layers, unless a tile would
-// then have less work than is worth cutting.
-constexpr int64_t kTileExtentMax = 512;
-constexpr int64_t kTilesWanted = 4;
+// Large tiles waste less on packing; several for each thread keep all busy to the end, unless a
+// tile would then have less work than is worth cutting.
+constexpr int64_t kTilesWantedPerThread = 2;
+constexpr int64_t kBlasTileExtentMax = 512;
+constexpr int64_t kBlasTilesWanted = 4;
 constexpr int64_t kTileProductsMin = int64_t{40} << 20;
-constexpr int64_t kTileMultiple = 16;  // whole vectors
+constexpr int64_t kTileMultiple = 96;  // whole blocks of our own products
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -89,14 +90,20 @@ void Multiply<double>(const MatrixProduct<double>& p) {
 }
 
 // Equal tiles, so that no thread waits for the one with the largest.
-TileGrid::TileGrid(int64_t rows, int64_t columns, int64_t depth) : rows_(rows), columns_(columns) {
+TileGrid::TileGrid(int64_t rows, int64_t columns, int64_t depth, int threads)
+    : rows_(rows), columns_(columns), row_tiles_(1), column_tiles_(1) {
+  int64_t wanted = threads == 1 ? 1 : kTilesWantedPerThread * threads;
+  if (BestKernels<float>().multiply == nullptr) {
+    row_tiles_ = DivideUp(rows, kBlasTileExtentMax);
+    column_tiles_ = DivideUp(columns, kBlasTileExtentMax);
+    wanted = kBlasTilesWanted;
+  }
+
   const double products =
       static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth);
-  row_tiles_ = DivideUp(rows, kTileExtentMax);
-  column_tiles_ = DivideUp(columns, kTileExtentMax);
   for (;;) {
     const int64_t doubled = 2 * row_tiles_ * column_tiles_;
-    if (doubled > kTilesWanted || products < static_cast<double>(doubled * kTileProductsMin)) break;
+    if (doubled > wanted || products < static_cast<double>(doubled * kTileProductsMin)) break;
     (rows / row_tiles_ > columns / column_tiles_ ? row_tiles_ : column_tiles_) *= 2;
   }
   const auto tile_extent = [](int64_t extent, int64_t tiles) {

@@ -39,16 +39,16 @@ void Multiply<float>(const MatrixProduct<float>& product);
 template <>
 void Multiply<double>(const MatrixProduct<double>& product);
 
-// A grid of tiles over a [rows, columns] result whose elements are sums of `depth` products. Its
-// bounds depend on the shape only, never on the number of threads: with OpenBLAS another cut gives
-// other bits.
+// A grid of tiles over a [rows, columns] result whose elements are sums of `depth` products, for
+// `threads` threads. No bit of our own products depends on the cut. OpenBLAS gives other bits for
+// another one, so with it the bounds depend on the shape only.
 class TileGrid {
  public:
   struct Tile {
     int64_t row, rows, column, columns;
   };
 
-  TileGrid(int64_t rows, int64_t columns, int64_t depth);
+  TileGrid(int64_t rows, int64_t columns, int64_t depth, int threads);
   int64_t tiles() const { return row_tiles_ * column_tiles_; }
   // Neighbouring indices share their columns.
   Tile tile(int64_t index) const;

@@ -82,7 +82,7 @@ struct ProductOperandView {
 inline constexpr int64_t kProductDepth = 256;
 // Columns of b that are packed at a time, and elements of the packed part of a.
 inline constexpr int64_t kProductColumns = 512;
-inline constexpr int64_t kProductLeftElements = 2 * 8 * kProductDepth;
+inline constexpr int64_t kProductLeftElements = 4 * 12 * (kProductDepth + 16);
 inline constexpr int64_t kProductWorkspace = kProductDepth * kProductColumns + kProductLeftElements;
 
 // result [m, n] = factor * a [m, k] * b [k, n] + bias, or added to what is there. k >= 1.
