@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/gpt2_*.safetensors: what a float64 PyTorch GPT-2 computes.
+"""Makes tests/golden/*.safetensors: what float64 PyTorch models of each family compute.
 
 Usage: tools/make_model_golden.py [OUTPUT_FOLDER]
 
-Needs torch, numpy and safetensors. The model below is written from the paper's description, with
-PyTorch's own layer norm, GELU, attention, cross-entropy, gradient clipping and AdamW. Its initial
+Needs torch, numpy and safetensors. The models (golden_families.py) use PyTorch's own norms,
+activations and attention, the training its cross-entropy, gradient clipping and AdamW. Initial
 weights come from a second implementation of base/rng.h and compute/stage/initialize.h, so that the
 fixtures hold no weights before training.
 
@@ -23,6 +23,7 @@ import sys
 import numpy as np
 import torch
 import torch.nn.functional as F
+from golden_families import FAMILIES
 from safetensors.numpy import save_file
 
 STEPS = 3
@@ -38,10 +39,16 @@ TRAINING = {
     "grad_clip": 1.0,
 }
 MODELS = {
-    "gpt2_tied": {"layers": 2, "hidden": 32, "heads": 2, "context": 16, "vocab": 61,
-                  "tied": True},
-    "gpt2_untied": {"layers": 3, "hidden": 40, "heads": 4, "context": 24, "vocab": 97,
-                    "tied": False},
+    "gpt2_tied": {"family": "gpt2", "layers": 2, "hidden": 32, "heads": 2, "context": 16,
+                  "vocab": 61, "tied": True},
+    "gpt2_untied": {"family": "gpt2", "layers": 3, "hidden": 40, "heads": 4, "context": 24,
+                    "vocab": 97, "tied": False},
+    "llama": {"family": "llama", "layers": 2, "hidden": 32, "heads": 4, "kv_heads": 2, "ffn": 48,
+              "context": 16, "vocab": 61, "tied": False, "qkv_bias": False, "rope_theta": 500.0,
+              "rope_scaling": {"factor": 4.0, "low_frequency_factor": 1.0,
+                               "high_frequency_factor": 4.0, "original_context": 8}},
+    "qwen2": {"family": "llama", "layers": 2, "hidden": 24, "heads": 3, "kv_heads": 1, "ffn": 40,
+              "context": 12, "vocab": 53, "tied": True, "qkv_bias": True, "rope_theta": 10000.0},
 }
 INITIAL_WEIGHTS_STREAM = 2
 
@@ -85,39 +92,12 @@ def normal_numbers(seed, index, elements):
     return pair.reshape(-1)[:elements]
 
 
-def parameter_table(model):
-    """(name, shape, kind, deviation) in the order of the graph's parameters."""
-    hidden, residual = model["hidden"], 0.02 / math.sqrt(2 * model["layers"])
-    table = [("wte", (model["vocab"], hidden), "normal", 0.02),
-             ("wpe", (model["context"], hidden), "normal", 0.02)]
-
-    def norm(name):
-        table.append((name + ".weight", (hidden,), "ones", 0))
-        table.append((name + ".bias", (hidden,), "zeros", 0))
-
-    def linear(name, out, into, deviation):
-        table.append((name + ".weight", (out, into), "normal", deviation))
-        table.append((name + ".bias", (out,), "zeros", 0))
-
-    for layer in range(model["layers"]):
-        block = f"h.{layer}."
-        norm(block + "ln_1")
-        linear(block + "attn.qkv", 3 * hidden, hidden, 0.02)
-        linear(block + "attn.proj", hidden, hidden, residual)
-        norm(block + "ln_2")
-        linear(block + "mlp.fc", 4 * hidden, hidden, 0.02)
-        linear(block + "mlp.proj", hidden, 4 * hidden, residual)
-    norm("ln_f")
-    if not model["tied"]:
-        table.append(("head.weight", (model["vocab"], hidden), "normal", 0.02))
-    return table
-
-
 def initial_weights(model, seed):
     """Initial values, perturbed as the test perturbs its own (so that biases matter from the first
     step and attention is uneven): normal tensors times 4, others plus a small pattern."""
     weights = {}
-    for index, (name, shape, kind, deviation) in enumerate(parameter_table(model)):
+    table = FAMILIES[model["family"]].parameter_table(model)
+    for index, (name, shape, kind, deviation) in enumerate(table):
         elements = math.prod(shape)
         if kind == "normal":
             values = 4.0 * deviation * normal_numbers(seed, index, elements)
@@ -130,29 +110,7 @@ def initial_weights(model, seed):
 
 
 def logits_of(model, weights, tokens):
-    hidden, heads = model["hidden"], model["heads"]
-    batch, context = tokens.shape
-
-    def norm(name, x):
-        return F.layer_norm(x, (hidden,), weights[name + ".weight"], weights[name + ".bias"], 1e-5)
-
-    def linear(name, x):
-        return F.linear(x, weights[name + ".weight"], weights[name + ".bias"])
-
-    def split(x):
-        return x.view(batch, context, heads, hidden // heads).transpose(1, 2)
-
-    x = weights["wte"][tokens] + weights["wpe"][:context]
-    for layer in range(model["layers"]):
-        block = f"h.{layer}."
-        q, k, v = linear(block + "attn.qkv", norm(block + "ln_1", x)).split(hidden, dim=2)
-        y = F.scaled_dot_product_attention(split(q), split(k), split(v), is_causal=True)
-        y = y.transpose(1, 2).reshape(batch, context, hidden)
-        x = x + linear(block + "attn.proj", y)
-        y = F.gelu(linear(block + "mlp.fc", norm(block + "ln_2", x)), approximate="tanh")
-        x = x + linear(block + "mlp.proj", y)
-    head = weights["wte"] if model["tied"] else weights["head.weight"]
-    return F.linear(norm("ln_f", x), head)
+    return FAMILIES[model["family"]].logits(model, weights, tokens)
 
 
 def mean_loss(model, weights, tokens, targets):
@@ -171,12 +129,12 @@ def make_optimizer(weights):
 
 
 def smallest_gradient(weights):
-    """The smallest magnitude that is not exactly zero; key biases, whose gradient is zero in exact
-    arithmetic, do not count."""
+    """The smallest magnitude that is not exactly zero; GPT-2's key biases, whose gradient is zero
+    in exact arithmetic, do not count."""
     smallest = math.inf
     for name, weight in weights.items():
         gradient = weight.grad.abs().reshape(-1)
-        if name.endswith("attn.qkv.bias"):
+        if name.startswith("h.") and name.endswith("attn.qkv.bias"):
             q, _, v = gradient.split(len(gradient) // 3)
             gradient = torch.cat([q, v])
         smallest = min(smallest, gradient[gradient > 0].min().item())

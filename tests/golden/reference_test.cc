@@ -40,12 +40,22 @@ struct Training {
 
 model::Graph GraphOf(const nlohmann::json& json) {
   model::ModelSpec spec;
+  spec.family = json.at("family");
   spec.layers = json.at("layers");
   spec.hidden = json.at("hidden");
   spec.heads = json.at("heads");
   spec.context = json.at("context");
   spec.vocab = json.at("vocab");
   spec.tied = json.at("tied");
+  spec.kv_heads = json.value("kv_heads", spec.kv_heads);
+  spec.ffn = json.value("ffn", spec.ffn);
+  spec.qkv_bias = json.value("qkv_bias", spec.qkv_bias);
+  spec.rope_theta = json.value("rope_theta", spec.rope_theta);
+  if (json.contains("rope_scaling")) {
+    const nlohmann::json& scaling = json.at("rope_scaling");
+    spec.rope_scaling = {scaling.at("factor"), scaling.at("low_frequency_factor"),
+                         scaling.at("high_frequency_factor"), scaling.at("original_context")};
+  }
   auto graph = model::BuildGraph(spec);
   LH_CHECK(graph.ok(), graph.status().ToString());
   return *std::move(graph);
@@ -156,11 +166,11 @@ class Comparison {
     pipeline_.ApplyAdamW(adamw);
   }
 
-  // The k third of attn.qkv.bias: its exact gradient is zero, because it adds the same to all
-  // scores of a query, and Adam magnifies the noise that is left.
+  // The k third of GPT-2's attn.qkv.bias: its exact gradient is zero, because it adds the same to
+  // all scores of a query, and Adam magnifies the noise that is left.
   bool IsKeyBias(int parameter, size_t element) const {
     const model::Parameter& p = graph_.parameters[parameter];
-    return p.name.ends_with("attn.qkv.bias") &&
+    return p.name.starts_with("h.") && p.name.ends_with("attn.qkv.bias") &&
            element / (static_cast<size_t>(p.elements()) / 3) == 1;
   }
 
@@ -216,7 +226,9 @@ TEST_P(ReferenceTest, TrainingAgreesWithPyTorch) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ReferenceTest,
                          ::testing::Values(Case{"gpt2_tied", false}, Case{"gpt2_tied", true},
-                                           Case{"gpt2_untied", false}, Case{"gpt2_untied", true}),
+                                           Case{"gpt2_untied", false}, Case{"gpt2_untied", true},
+                                           Case{"llama", false}, Case{"llama", true},
+                                           Case{"qwen2", false}, Case{"qwen2", true}),
                          [](const auto& info) {
                            return std::string(info.param.file) +
                                   (info.param.reference_precision ? "_double" : "_float");
