@@ -16,10 +16,9 @@ nlohmann::ordered_json Embedded(const std::string& text) {
 }
 
 std::string Progress(const v1::RunSummary& run) {
-  if (run.state() != "running" || run.epoch_step() >= run.step()) {
-    return absl::StrCat(run.step(), "/", run.steps());
-  }
-  return absl::StrCat(run.epoch_step(), "/", run.steps(), " (again, up to ", run.step(), ")");
+  const std::string progress = absl::StrCat(run.step(), "/", run.steps());
+  if (run.again_up_to() == 0) return progress;
+  return absl::StrCat(progress, " (again, up to ", run.again_up_to(), ")");
 }
 
 std::string Checkpoint(const v1::RunSummary& run, const std::string& none) {
@@ -39,7 +38,7 @@ nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
                                    {"phase", run.phase()},
                                    {"epoch", run.epoch()},
                                    {"step", run.step()},
-                                   {"epoch_step", run.epoch_step()},
+                                   {"again_up_to", run.again_up_to()},
                                    {"steps", run.steps()},
                                    {"skipped_steps", run.skipped_steps()},
                                    {"checkpoint_step", run.checkpoint_step()},

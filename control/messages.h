@@ -130,6 +130,7 @@ struct Abort {
   Epoch epoch;
   std::string reason;
 };
+// Reports up to this step of the epoch are durable.
 struct StepAcknowledged {
   std::string run;
   Epoch epoch;

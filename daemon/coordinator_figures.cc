@@ -31,7 +31,7 @@ void AddRuns(const coordinator::State& state, coordinator::MetricsStore& metrics
   }
   for (const auto& [name, run] : state.runs) {
     ++runs[coordinator::RunStateName(run.state)];
-    const auto known = metrics.Figures(name);
+    const auto known = metrics.Figures(name, coordinator::EpochStep(run));
     if (!known.ok()) continue;
     const std::vector<std::pair<std::string, std::string>> labels = {{"run", name}};
     figures.push_back({"longhaul_run_step", "Newest step that every stage has completed", false,

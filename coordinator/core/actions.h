@@ -63,7 +63,7 @@ struct AbortStage {
   Epoch epoch;
   std::string reason;
 };
-// The report is durable; the worker forgets it.
+// The report, and those of earlier steps in this epoch, are durable; the worker forgets them.
 struct AcknowledgeStep {
   uint64_t session = 0;
   std::string run;

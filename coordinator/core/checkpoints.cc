@@ -1,3 +1,4 @@
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -21,6 +22,8 @@ int64_t TokensUpTo(const run::RunSpec& spec, int64_t step) {
   return tokens;
 }
 
+// One at a time, so that commits never queue: of those that get complete meanwhile only the newest
+// is kept.
 void RequestCommit(Turn& turn, RunRecord& run, int64_t step) {
   checkpoint::Manifest manifest;
   manifest.run = run.spec.name;
@@ -32,7 +35,13 @@ void RequestCommit(Turn& turn, RunRecord& run, int64_t step) {
     manifest.shards.push_back(std::move(shard));
   }
   run.pending_shards.erase(step);
-  turn.Do(CommitManifest{manifest});
+  if (run.commits.empty()) {
+    turn.Do(CommitManifest{manifest});
+  } else if (run.commits.rbegin()->first > step) {
+    return;
+  } else {
+    run.commits.erase(std::next(run.commits.begin()), run.commits.end());
+  }
   run.commits[step] = std::move(manifest);
 }
 
@@ -106,6 +115,7 @@ void OnManifestCommitted(Turn& turn, const ManifestCommitted& event) {
   } else {
     OnCommitFailed(turn, *run, event.step, event.status);
   }
+  if (!run->commits.empty()) turn.Do(CommitManifest{run->commits.begin()->second});
   FinishIfComplete(turn, *run);
 }
 

@@ -108,7 +108,8 @@ struct RunRecord {
   std::vector<StageProgress> progress;
   // Shards reported for checkpoints not yet complete, by step.
   std::map<int64_t, std::map<int, checkpoint::Shard>> pending_shards;
-  // Handed to the host to commit, not answered yet, by step.
+  // Complete, by step: the first is handed to the host to commit and not answered yet; one more may
+  // wait for the answer.
   std::map<int64_t, checkpoint::Manifest> commits;
   absl::Time phase_deadline = absl::InfiniteFuture();  // preparing, ending, adopting: given up then
 

@@ -80,7 +80,7 @@ absl::StatusOr<std::string> HostLoop::Request(PersonEvent event, absl::Time dead
   std::visit(
       [&](auto& person) {
         person.request = request;
-        if (!Post(std::move(person))) {
+        if (!AddPerson(std::move(person))) {
           requests_.Resolve(
               request, absl::ResourceExhaustedError("the coordinator is overloaded; try again"));
         }

@@ -52,10 +52,13 @@ struct CoordinatorHostDependencies {
 // Thread-safe. Owns the core's state and three threads: the loop (events, journal, messages), one
 // for the planner and one for commits of manifests, whose answers come back as events.
 //
+// What workers say is written in batches, as many events as wait: however fast they report, the
+// loop keeps up, and a person's request is at most one batch away.
+//
 // A journal that cannot be written (full disk): an event from a person is undone and the request
-// answered with the error; any other event's actions are held back, in order, and the write is
-// tried again until it succeeds. Meanwhile no later event is applied, requests are refused with the
-// error, and training goes on without us.
+// answered with the error; the actions of a batch of other events are held back, in order, and the
+// write is tried again until it succeeds. Meanwhile no later event is applied, requests are refused
+// with the error, and training goes on without us.
 class CoordinatorHost {
  public:
   // Loads the journal, restores the state, starts the threads.
@@ -78,8 +81,9 @@ class CoordinatorHost {
   // worker sends again what was not acknowledged. A dropped NodeDisconnected is found by the lease.
   virtual bool Post(Event event) = 0;
 
-  // Enqueues a person's request (its `request` field is set here) and waits for the answer: the
-  // text for the person, or the refusal. DeadlineExceeded: it may still be carried out.
+  // Takes a person's request (its `request` field is set here) before anything that was posted, and
+  // waits for the answer: the text for the person, or the refusal. DeadlineExceeded: it may still
+  // be carried out.
   using PersonEvent = std::variant<StartRun, StopRun, ResumeRun, DrainNode>;
   virtual absl::StatusOr<std::string> Request(PersonEvent event, absl::Time deadline) = 0;
 

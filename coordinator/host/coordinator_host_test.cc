@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 
@@ -65,20 +66,17 @@ class CoordinatorHostTest : public testing::Test {
   absl::StatusOr<std::string> Ask(CoordinatorHost::PersonEvent event) {
     return host_->Request(std::move(event), absl::InfiniteFuture());
   }
-  // Everything posted before is handled when a question is answered.
-  void Settle() { EXPECT_FALSE(Ask(DrainNode{0, "nobody"}).ok()); }
-
   // One worker, one run in training; returns the session.
-  uint64_t Train() {
+  uint64_t Train(const run::RunSpec& spec = SmallRun()) {
     const uint64_t session = Join("n1");
-    EXPECT_TRUE(Ask(StartRun{0, SmallRun()}).ok());
+    EXPECT_TRUE(Ask(StartRun{0, spec}).ok());
     const auto assignment = sink_.Take<control::Assignment>(session);
     EXPECT_EQ(assignment.token.size(), 64u);
     EXPECT_TRUE(host_->Post(StageReady{session, "first", assignment.epoch}));
     sink_.Take<control::Start>(session);
     return session;
   }
-  void Report(uint64_t session, int stage, int stages, int64_t step) {
+  void PostReport(uint64_t session, int stage, int stages, int64_t step) {
     control::StepReport report;
     report.run = "first";
     report.epoch = kEpoch;
@@ -88,6 +86,9 @@ class CoordinatorHostTest : public testing::Test {
     report.loss = 1.0 / static_cast<double>(step);
     report.tokens = 16;
     ASSERT_TRUE(host_->Post(StepReported{session, report}));
+  }
+  void Report(uint64_t session, int stage, int stages, int64_t step) {
+    PostReport(session, stage, stages, step);
     EXPECT_EQ(sink_.Take<control::StepAcknowledged>(session).step, step);
   }
   void StoreShard(uint64_t session, int stage, int64_t step) {
@@ -111,6 +112,7 @@ class CoordinatorHostTest : public testing::Test {
   FakeClock clock_;
   RecordingSink sink_;
   MemoryJournal journal_;
+  std::counting_semaphore<> writes_{0};  // of gated metrics
   std::unique_ptr<MetricsStore> metrics_;
   FakeCheckpoints checkpoints_;
   std::mutex* planner_gate_ = nullptr;
@@ -252,7 +254,7 @@ TEST_F(CoordinatorHostTest, TicksFindASilentWorker) {
   Open(journal_);
   const uint64_t session = Join("n1");
   clock_.Advance(absl::Seconds(9));
-  Settle();
+  Join("n2");  // what was posted before is handled
   EXPECT_EQ(sink_.CountOf(session), 0u);
   clock_.Advance(absl::Seconds(2));
   const auto refused = sink_.Take<control::Refused>(session);
@@ -326,6 +328,28 @@ TEST_F(CoordinatorHostTest, ACheckpointIsCommittedWhileThePlannerIsBusy) {
   WaitForRun([](const RunRecord& r) { return r.checkpoint.has_value(); });
   EXPECT_EQ(Run("second").phase, RunPhase::kPlanning);
   gate.unlock();
+}
+
+// A worker whose steps take a millisecond says more than a disk can sync one by one.
+TEST_F(CoordinatorHostTest, APersonDoesNotWaitBehindReportsAndABatchIsWrittenOnce) {
+  constexpr int64_t kReports = 5000;
+  metrics_ = std::make_unique<GatedMetrics>(std::move(metrics_), writes_);
+  Open(journal_);
+  run::RunSpec spec = SmallRun();
+  spec.train.steps = kReports;
+  const uint64_t session = Train(spec);
+  for (int64_t step = 1; step <= kReports; ++step) PostReport(session, 0, 1, step);
+  const auto late = host_->Request(StopRun{0, "first"}, clock_.Now());
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded);
+  // What was written when the person asked is finished, and nothing more.
+  writes_.release(1);
+  sink_.Take<control::Stop>(session);
+  writes_.release(10);
+  int64_t acknowledged = 0;
+  while (acknowledged < kReports) {
+    acknowledged = sink_.Take<control::StepAcknowledged>(session).step;
+  }
+  EXPECT_EQ(host_->metrics().CompletedSteps("first", 0, kReports)->size(), size_t{kReports});
 }
 
 TEST_F(CoordinatorHostTest, TheQueueOfEventsIsBounded) {

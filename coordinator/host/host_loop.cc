@@ -1,6 +1,6 @@
 #include "coordinator/host/host_loop.h"
 
-#include <set>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +11,8 @@
 namespace longhaul::coordinator {
 namespace {
 
-// Reports written in one transaction; more make it no cheaper.
-constexpr size_t kReportsMax = 1024;
+// What is written in one transaction; more makes it no cheaper, and a person waits for it.
+constexpr size_t kBatchMax = 1024;
 
 // The request that an event's failure can be answered with; 0: none.
 uint64_t RequestOf(const State& state, const Event& event) {
@@ -31,22 +31,29 @@ uint64_t RequestOf(const State& state, const Event& event) {
 
 }  // namespace
 
-// Carries out one action; Persist actions are done before.
+// Carries out one effect, once all that its batch changed is durable. What is gathered into the
+// batch itself has no effect of its own.
 struct HostLoop::Perform {
   HostLoop& host;
 
   void Send(uint64_t session, control::ToWorker message) const {
     host.dependencies_.sink->Send(session, std::move(message));
   }
+  void operator()(const Action& a) const { std::visit(*this, a); }
+  void operator()(const Message& m) const { Send(m.session, m.message); }
+  void operator()(const CommitWork& work) const { host.committing_->Submit(work); }
   void operator()(const PersistRun&) const {}
   void operator()(const PersistNode&) const {}
+  void operator()(const RecordStep&) const {}
+  void operator()(const AcknowledgeStep&) const {}
+  void operator()(const Assign&) const {}
+  void operator()(const CommitManifest&) const {}
   void operator()(const AcceptNode& a) const {
     Send(a.session, control::Accepted{host.options_.core.lease, host.options_.heartbeat_every});
   }
   void operator()(const RefuseNode& a) const {
     Send(a.session, control::Refused{OwnCopy(a.reason), a.retry});
   }
-  void operator()(const Assign& a) const { Send(a.session, FillAssignment(host.state_, a)); }
   void operator()(const StartTraining& a) const {
     Send(a.session, control::Start{a.run, a.epoch, a.rendezvous});
   }
@@ -55,18 +62,9 @@ struct HostLoop::Perform {
     Send(a.session, control::Abort{a.run, a.epoch, a.reason});
   }
   void operator()(const ReleaseStage& a) const {
-    // A worker that is free may forget its reports.
-    host.FlushReports();
     Send(a.session, control::Released{a.run, a.epoch});
   }
-  void operator()(const RecordStep& a) const { host.reports_.push_back(a.report); }
-  void operator()(const AcknowledgeStep& a) const { host.acknowledgements_.push_back(a); }
   void operator()(const RequestPlan& a) const { host.planning_->Submit(a); }
-  void operator()(const CommitManifest& a) const {
-    // The steps of a checkpoint are never trained again: their reports come first.
-    host.FlushReports();
-    host.committing_->Submit(CommitWork{a.manifest, host.state_.runs.at(a.manifest.run).spec});
-  }
   void operator()(const PruneCheckpoints& a) const { host.committing_->Submit(a); }
   void operator()(const Reply& a) const {
     if (a.status.ok()) {
@@ -80,9 +78,13 @@ struct HostLoop::Perform {
 
 void HostLoop::Loop() {
   while (std::optional<Event> event = NextEvent()) {
-    Handle(*event);
-    if (reports_.size() >= kReportsMax) FlushReports();
+    if (RequestOf(state_, *event) != 0) {
+      HandleAlone(*event);
+    } else {
+      Handle(*event);
+    }
   }
+  Flush();
 }
 
 std::optional<Event> HostLoop::NextEvent() {
@@ -95,15 +97,16 @@ std::optional<Event> HostLoop::NextEvent() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (ending_) return std::nullopt;
-      if (!answers_.empty()) {
-        Event answer = std::move(answers_.front());
-        answers_.pop_front();
-        return answer;
+      for (std::deque<Event>* first : {&answers_, &people_}) {
+        if (first->empty()) continue;
+        Event event = std::move(first->front());
+        first->pop_front();
+        return event;
       }
     }
     std::optional<Event> event = events_.Pop(absl::InfinitePast());
     if (!event.has_value()) {
-      FlushReports();
+      Flush();
       event = events_.Pop(next_tick_);
     }
     if (event.has_value()) return event;
@@ -118,36 +121,102 @@ void HostLoop::AddAnswer(Event event) {
   events_.TryPush(Tick{});  // wakes the loop; when the queue is full it is awake
 }
 
+bool HostLoop::AddPerson(Event event) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (people_.size() >= kPeopleMax) return false;
+    people_.push_back(std::move(event));
+  }
+  events_.TryPush(Tick{});  // as above
+  return true;
+}
+
 void HostLoop::Handle(const Event& event) {
-  const uint64_t request = RequestOf(state_, event);
-  std::optional<State> before;
-  if (request != 0) before = state_;
+  Apply(event, batch_);
+  if (batch_.effects.size() + batch_.reports.size() >= kBatchMax) Flush();
+}
+
+void HostLoop::HandleAlone(const Event& event) {
+  Flush();
+  State before = state_;
+  Batch batch;
+  Apply(event, batch);
+  const absl::Status persisted = Persist(batch, /*once=*/true);
+  if (!persisted.ok()) return Undo(event, std::move(before), persisted);
+  for (const Effect& effect : batch.effects) std::visit(Perform{*this}, effect);
+  Changed();
+}
+
+void HostLoop::Apply(const Event& event, Batch& batch) {
   std::vector<Action> actions;
   {
     const std::lock_guard<std::mutex> lock(state_mutex_);
     actions = Step(state_, event, clock_.Now());
   }
-  if (actions.empty()) return;
-  const absl::Status persisted = Persist(actions, before.has_value());
-  if (!persisted.ok()) {
-    if (before.has_value()) Undo(event, *std::move(before), persisted);
-    return;
-  }
-  for (const Action& action : actions) std::visit(Perform{*this}, action);
-  Changed();
+  for (Action& action : actions) Add(std::move(action), batch);
 }
 
-absl::Status HostLoop::Persist(const std::vector<Action>& actions, bool once) {
-  std::set<std::string> run_names, node_names;
-  for (const Action& action : actions) {
-    if (const auto* run = std::get_if<PersistRun>(&action)) run_names.insert(run->run);
-    if (const auto* node = std::get_if<PersistNode>(&action)) node_names.insert(node->node);
+void HostLoop::Add(Action action, Batch& batch) {
+  if (auto* run = std::get_if<PersistRun>(&action)) {
+    batch.runs.insert(std::move(run->run));
+  } else if (auto* node = std::get_if<PersistNode>(&action)) {
+    batch.nodes.insert(std::move(node->node));
+  } else if (auto* step = std::get_if<RecordStep>(&action)) {
+    batch.reports.push_back(std::move(step->report));
+  } else if (auto* acknowledge = std::get_if<AcknowledgeStep>(&action)) {
+    const auto is_same = [&](const AcknowledgeStep& a) {
+      return a.session == acknowledge->session && a.run == acknowledge->run &&
+             a.epoch == acknowledge->epoch;
+    };
+    auto& all = batch.acknowledgements;
+    const auto same = std::find_if(all.begin(), all.end(), is_same);
+    if (same == all.end()) {
+      all.push_back(std::move(*acknowledge));
+    } else {
+      same->step = acknowledge->step;  // a session reports in the order of steps
+    }
+  } else if (const auto* assign = std::get_if<Assign>(&action)) {
+    batch.effects.push_back(Message{assign->session, FillAssignment(state_, *assign)});
+  } else if (auto* commit = std::get_if<CommitManifest>(&action)) {
+    run::RunSpec spec = state_.runs.at(commit->manifest.run).spec;
+    batch.effects.push_back(CommitWork{std::move(commit->manifest), std::move(spec)});
+  } else {
+    batch.effects.push_back(std::move(action));
   }
-  if (run_names.empty() && node_names.empty()) return absl::OkStatus();
+}
+
+void HostLoop::Flush() {
+  const Batch batch = std::exchange(batch_, {});
+  if (!Persist(batch, /*once=*/false).ok()) return;
+  // Before anything is performed: the steps of a checkpoint are never trained again, and a worker
+  // that is released may forget its reports.
+  if (!batch.reports.empty()) {
+    const absl::Status written =
+        Persevere([&] { return dependencies_.metrics->Record(batch.reports); });
+    if (!written.ok()) return;
+  }
+  for (const AcknowledgeStep& a : batch.acknowledgements) {
+    dependencies_.sink->Send(a.session, control::StepAcknowledged{a.run, a.epoch, a.step});
+  }
+  for (const Effect& effect : batch.effects) std::visit(Perform{*this}, effect);
+  if (!batch.reports.empty() || !batch.effects.empty() || !batch.runs.empty() ||
+      !batch.nodes.empty()) {
+    Changed();
+  }
+}
+
+absl::Status HostLoop::Persist(const Batch& batch, bool once) {
+  if (batch.runs.empty() && batch.nodes.empty()) return absl::OkStatus();
   std::vector<const NodeRecord*> nodes;
   std::vector<const RunRecord*> runs;
-  for (const std::string& name : node_names) nodes.push_back(&state_.nodes.at(name));
-  for (const std::string& name : run_names) runs.push_back(&state_.runs.at(name));
+  for (const std::string& name : batch.nodes) {
+    const auto node = state_.nodes.find(name);
+    if (node != state_.nodes.end()) nodes.push_back(&node->second);
+  }
+  for (const std::string& name : batch.runs) {
+    const auto run = state_.runs.find(name);
+    if (run != state_.runs.end()) runs.push_back(&run->second);
+  }
   const auto write = [&] { return dependencies_.journal->Write(nodes, runs); };
   return once ? write() : Persevere(write);
 }
@@ -163,23 +232,9 @@ void HostLoop::Undo(const Event& event, State before, const absl::Status& error)
   dependencies_.log(true, refusal.ToString());
   if (const auto* plan = std::get_if<PlanMade>(&event)) {
     // As if the planner had refused: leaves the run as it was before the request.
-    Handle(PlanMade{plan->run, plan->epoch, refusal});
+    HandleAlone(PlanMade{plan->run, plan->epoch, refusal});
   }
   requests_.Resolve(request, refusal);
-}
-
-void HostLoop::FlushReports() {
-  if (!reports_.empty()) {
-    const absl::Status written =
-        Persevere([this] { return dependencies_.metrics->Record(reports_); });
-    if (!written.ok()) return;
-    reports_.clear();
-    Changed();
-  }
-  for (const AcknowledgeStep& a : acknowledgements_) {
-    dependencies_.sink->Send(a.session, control::StepAcknowledged{a.run, a.epoch, a.step});
-  }
-  acknowledgements_.clear();
 }
 
 absl::Status HostLoop::Persevere(const std::function<absl::Status()>& write) {

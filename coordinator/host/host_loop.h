@@ -9,8 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "base/bounded_queue.h"
@@ -19,6 +21,9 @@
 #include "coordinator/host/work_thread.h"
 
 namespace longhaul::coordinator {
+
+// Requests that wait for the loop; more are refused.
+inline constexpr size_t kPeopleMax = 1024;
 
 class HostLoop : public CoordinatorHost {
  public:
@@ -39,21 +44,43 @@ class HostLoop : public CoordinatorHost {
 
  private:
   struct Perform;
+  // A message that was filled in when its action was decided: records may have changed since.
+  struct Message {
+    uint64_t session = 0;
+    control::ToWorker message;
+  };
+  using Effect = std::variant<Action, Message, CommitWork>;
+  // What events ask for that are not durable yet.
+  struct Batch {
+    std::vector<Effect> effects;        // in order
+    std::set<std::string> runs, nodes;  // whose records changed
+    std::vector<control::StepReport> reports;
+    std::vector<AcknowledgeStep> acknowledgements;  // one of a session and epoch, the newest
+  };
 
   void Loop();
+  // Answers first, then people, then what workers say: a person does not wait behind reports.
   std::optional<Event> NextEvent();
+  // An event whose failure nobody is told: its actions join the batch.
   void Handle(const Event& event);
-  // Makes durable what the actions ask for. Anew until it succeeds, unless `once`.
-  absl::Status Persist(const std::vector<Action>& actions, bool once);
+  // An event that answers a request: its actions are performed, or it is undone, at once.
+  void HandleAlone(const Event& event);
+  // Applies the event; what it asks for is added to `batch`.
+  void Apply(const Event& event, Batch& batch);
+  void Add(Action action, Batch& batch);
+  // Writes the batch, all records in one transaction and all reports in another, then performs it.
+  void Flush();
+  // Anew until it succeeds, unless `once`.
+  absl::Status Persist(const Batch& batch, bool once);
   // Puts the state back and answers the person who asked.
   void Undo(const Event& event, State before, const absl::Status& error);
-  // Writes the step reports gathered so far, then acknowledges them.
-  void FlushReports();
   // Repeats `write` until it succeeds or the host ends; returns the last result.
   absl::Status Persevere(const std::function<absl::Status()>& write);
   void SetHealth(const absl::Status& status);
   void Changed();
   void AddAnswer(Event event);
+  // False when too many wait.
+  bool AddPerson(Event event);
 
   const CoordinatorHostOptions options_;
   const CoordinatorHostDependencies dependencies_;
@@ -72,11 +99,11 @@ class HostLoop : public CoordinatorHost {
   bool ending_ = false;
   absl::Status health_;
   std::deque<Event> answers_;  // of the work thread; as many as there was work
+  std::deque<Event> people_;   // at most kPeopleMax
 
   // The loop thread's own.
   absl::Time next_tick_;
-  std::vector<control::StepReport> reports_;
-  std::vector<AcknowledgeStep> acknowledgements_;
+  Batch batch_;
 
   std::unique_ptr<WorkThread> planning_;
   std::unique_ptr<WorkThread> committing_;  // a checkpoint does not wait for a plan

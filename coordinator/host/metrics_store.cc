@@ -117,23 +117,25 @@ class SqliteMetrics : public MetricsStore {
     return reports;
   }
 
-  absl::StatusOr<RunFigures> Figures(const std::string& run) override {
+  absl::StatusOr<RunFigures> Figures(const std::string& run, int64_t step) override {
     std::lock_guard<std::mutex> lock(mutex_);
     RunFigures figures;
-    LH_ASSIGN_OR_RETURN(const std::optional<int64_t> newest,
-                        Number(run,
-                               "SELECT step FROM steps WHERE run = ? GROUP BY step, term, number "
-                               "HAVING COUNT(*) = MAX(stages) ORDER BY step DESC LIMIT 1"));
-    if (!newest.has_value()) return figures;
+    LH_RETURN_IF_ERROR(AddNewest(run, figures));
+    const int64_t last = std::min(step, figures.newest_step);
+    if (last <= 0) return figures;
     LH_ASSIGN_OR_RETURN(
         const std::vector<CompletedStep> steps,
-        CompletedLocked(run, std::max<int64_t>(0, *newest - kRateSteps), kRateSteps));
+        CompletedLocked(run, std::max<int64_t>(0, last - kRateSteps), std::min(last, kRateSteps)));
     if (!steps.empty()) AddRecent(steps, figures);
     LH_ASSIGN_OR_RETURN(
-        const std::optional<int64_t> skipped,
-        Number(run, "SELECT COUNT(DISTINCT step) FROM steps WHERE run = ? AND applied = 0"));
-    figures.skipped_steps = skipped.value_or(0);
-    LH_RETURN_IF_ERROR(AddValidation(run, figures));
+        Statement skips,
+        database_->Prepare("SELECT COUNT(DISTINCT step) FROM steps INDEXED BY skips "
+                           "WHERE run = ? AND step <= ? AND applied = 0"));
+    skips.BindText(1, run);
+    skips.BindWhole(2, last);
+    LH_ASSIGN_OR_RETURN(const bool counted, skips.Next());
+    if (counted) figures.skipped_steps = skips.Whole(0);
+    LH_RETURN_IF_ERROR(AddValidation(run, last, figures));
     return figures;
   }
 
@@ -167,23 +169,33 @@ class SqliteMetrics : public MetricsStore {
     if (seconds > 0) figures.tokens_per_second = tokens / seconds;
   }
 
-  absl::Status AddValidation(const std::string& run, RunFigures& figures) {
-    LH_ASSIGN_OR_RETURN(Statement select,
-                        database_->Prepare("SELECT validation_loss FROM steps WHERE run = ? AND "
-                                           "has_validation = 1 ORDER BY step DESC LIMIT 1"));
+  absl::Status AddNewest(const std::string& run, RunFigures& figures) {
+    // Ordered as the table is, so that no more than the newest few rows are read.
+    LH_ASSIGN_OR_RETURN(
+        Statement select,
+        database_->Prepare("SELECT step, term, number FROM steps WHERE run = ? "
+                           "GROUP BY step, term, number HAVING COUNT(*) = MAX(stages) "
+                           "ORDER BY step DESC, term DESC, number DESC LIMIT 1"));
     select.BindText(1, run);
-    LH_ASSIGN_OR_RETURN(figures.has_validation, select.Next());
-    if (figures.has_validation) figures.validation_loss = select.Real(0);
+    LH_ASSIGN_OR_RETURN(const bool found, select.Next());
+    if (!found) return absl::OkStatus();
+    figures.newest_step = select.Whole(0);
+    figures.newest_epoch = {static_cast<uint32_t>(select.Whole(1)),
+                            static_cast<uint32_t>(select.Whole(2))};
     return absl::OkStatus();
   }
 
-  // The first column of the first row, if there is one.
-  absl::StatusOr<std::optional<int64_t>> Number(const std::string& run, const char* sql) {
-    LH_ASSIGN_OR_RETURN(Statement select, database_->Prepare(sql));
+  absl::Status AddValidation(const std::string& run, int64_t last, RunFigures& figures) {
+    LH_ASSIGN_OR_RETURN(
+        Statement select,
+        database_->Prepare("SELECT validation_loss FROM steps INDEXED BY validations WHERE run = ? "
+                           "AND step <= ? AND has_validation = 1 "
+                           "ORDER BY step DESC, term DESC, number DESC LIMIT 1"));
     select.BindText(1, run);
-    LH_ASSIGN_OR_RETURN(const bool found, select.Next());
-    if (!found) return std::optional<int64_t>();
-    return std::optional<int64_t>(select.Whole(0));
+    select.BindWhole(2, last);
+    LH_ASSIGN_OR_RETURN(figures.has_validation, select.Next());
+    if (figures.has_validation) figures.validation_loss = select.Real(0);
+    return absl::OkStatus();
   }
 
   std::mutex mutex_;

@@ -27,14 +27,17 @@ struct CompletedStep {
   double validation_loss = 0;
 };
 
-// What a summary of a run shows beside its record.
+// What a summary of a run that is at some step shows beside its record. Steps behind that one are
+// of what the run went back from, and count for `newest` alone.
 struct RunFigures {
-  int64_t step = 0;              // newest completed; 0: none
+  int64_t step = 0;              // newest completed up to there; 0: none
   double loss = 0;               // of `step`
   double tokens_per_second = 0;  // over the newest completed steps, at most 20
   bool has_validation = false;
-  double validation_loss = 0;  // newest
-  int64_t skipped_steps = 0;   // not applied
+  double validation_loss = 0;  // newest up to there
+  int64_t skipped_steps = 0;   // not applied, up to there
+  int64_t newest_step = 0;     // completed in any epoch; 0: none
+  Epoch newest_epoch;          // that completed it last
 };
 
 // Thread-safe.
@@ -57,7 +60,8 @@ class MetricsStore {
   virtual absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string& run,
                                                                          const Epoch& epoch) = 0;
 
-  virtual absl::StatusOr<RunFigures> Figures(const std::string& run) = 0;
+  // Of a run that is at `step`. Takes no longer for a run of many steps.
+  virtual absl::StatusOr<RunFigures> Figures(const std::string& run, int64_t step) = 0;
 };
 
 // In an SQLite file, created if absent. The same errors as OpenSqliteJournal.

@@ -93,7 +93,7 @@ TEST_F(MetricsStoreTest, ADivergedRunShowsNoNumberForItsLoss) {
   const CompletedStep step = store_->CompletedSteps("first", 0, 1)->at(0);
   EXPECT_TRUE(std::isnan(step.loss)) << step.loss;
   EXPECT_TRUE(std::isinf(step.gradient_norm)) << step.gradient_norm;
-  const RunFigures figures = *store_->Figures("first");
+  const RunFigures figures = *store_->Figures("first", 1);
   EXPECT_TRUE(std::isnan(figures.loss)) << figures.loss;
   EXPECT_TRUE(std::isnan(figures.validation_loss)) << figures.validation_loss;
 }
@@ -141,7 +141,7 @@ TEST_F(MetricsStoreTest, NewestReportsOfEachStage) {
 }
 
 TEST_F(MetricsStoreTest, FiguresOfARun) {
-  EXPECT_EQ(store_->Figures("first")->step, 0);
+  EXPECT_EQ(store_->Figures("first", 1)->step, 0);
   for (int64_t step = 1; step <= 30; ++step) {
     control::StepReport report = Report(one_, 0, 1, step);
     report.applied = step != 7;
@@ -150,14 +150,42 @@ TEST_F(MetricsStoreTest, FiguresOfARun) {
     Record({report});
   }
   Record({Report(one_, 0, 2, 31)});  // not complete
-  const RunFigures figures = *store_->Figures("first");
+  const RunFigures figures = *store_->Figures("first", 30);
   EXPECT_EQ(figures.step, 30);
   EXPECT_EQ(figures.loss, 40);
   EXPECT_EQ(figures.tokens_per_second, 200);  // 100 tokens in 0.5 s
   EXPECT_EQ(figures.validation_loss, 30);
   EXPECT_TRUE(figures.has_validation);
   EXPECT_EQ(figures.skipped_steps, 1);
-  EXPECT_EQ(store_->Figures("other")->step, 0);
+  EXPECT_EQ(store_->Figures("other", 30)->step, 0);
+}
+
+TEST_F(MetricsStoreTest, FiguresOfARunThatWentBackAreOfTheStepItIsAt) {
+  for (int64_t step = 1; step <= 9; ++step) {
+    control::StepReport report = Report(one_, 0, 1, step);
+    report.has_validation = step % 4 == 0;
+    report.validation_loss = static_cast<double>(step);
+    report.applied = step != 8;
+    Record({report});
+  }
+  RunFigures figures = *store_->Figures("first", 5);
+  EXPECT_EQ(figures.step, 5);
+  EXPECT_EQ(figures.loss, 15);
+  EXPECT_EQ(figures.validation_loss, 4);
+  EXPECT_EQ(figures.skipped_steps, 0);
+  EXPECT_EQ(figures.newest_step, 9);
+  EXPECT_EQ(figures.newest_epoch, one_);
+  Record({Report(two_, 0, 1, 6)});
+  figures = *store_->Figures("first", 6);
+  EXPECT_EQ(figures.loss, 26);
+  EXPECT_EQ(figures.newest_step, 9);
+  for (int64_t step = 7; step <= 9; ++step) Record({Report(two_, 0, 1, step)});
+  EXPECT_EQ(store_->Figures("first", 9)->newest_epoch, two_);
+  // The record may be ahead of who asks, or behind.
+  EXPECT_EQ(store_->Figures("first", 8)->step, 8);
+  EXPECT_EQ(store_->Figures("first", 12)->step, 9);
+  EXPECT_EQ(store_->Figures("first", 0)->step, 0);
+  EXPECT_EQ(store_->Figures("first", 0)->newest_step, 9);
 }
 
 TEST_F(MetricsStoreTest, SurvivesReopening) {

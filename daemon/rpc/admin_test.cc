@@ -127,6 +127,17 @@ TEST_F(AdminTest, AWatcherThatLeavesFreesItsThread) {
   listening_->Shutdown(absl::Seconds(20));
 }
 
+TEST_F(AdminTest, ARunThatWentBackIsShownWhereItIs) {
+  host_.Set(coordinator::RunState::kRunning, 9);
+  host_.Reach(20);
+  v1::ShowRunRequest request;
+  request.set_run("first");
+  v1::ShowRunResponse response;
+  ASSERT_TRUE(stub_->ShowRun(Context().get(), request, &response).ok());
+  EXPECT_EQ(response.summary().step(), 9u);
+  EXPECT_EQ(response.summary().again_up_to(), 20u);
+}
+
 TEST_F(AdminTest, ShowsRunsAndNodes) {
   host_.Set(coordinator::RunState::kRunning, 9);
   v1::ShowRunRequest request;
@@ -137,6 +148,7 @@ TEST_F(AdminTest, ShowsRunsAndNodes) {
   EXPECT_EQ(run.state(), "running");
   EXPECT_EQ(run.epoch(), "1.2");
   EXPECT_EQ(run.step(), 9u);
+  EXPECT_EQ(run.again_up_to(), 0u);
   EXPECT_EQ(run.steps(), 200u);
   EXPECT_EQ(run.predicted_step_seconds(), 0.25);
   EXPECT_EQ(run.stage_count(), 2u);

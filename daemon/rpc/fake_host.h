@@ -41,10 +41,12 @@ class FakeMetrics : public coordinator::MetricsStore {
     report.total_seconds = 2;
     return std::vector<control::StepReport>{report};
   }
-  absl::StatusOr<coordinator::RunFigures> Figures(const std::string&) override {
+  absl::StatusOr<coordinator::RunFigures> Figures(const std::string&, int64_t) override {
     std::lock_guard<std::mutex> lock(mutex_);
     coordinator::RunFigures figures;
     figures.step = newest_;
+    figures.newest_step = reached_ > 0 ? reached_ : newest_;
+    figures.newest_epoch = {1, 1};
     figures.tokens_per_second = 1000;
     return figures;
   }
@@ -52,10 +54,16 @@ class FakeMetrics : public coordinator::MetricsStore {
     std::lock_guard<std::mutex> lock(mutex_);
     newest_ = newest;
   }
+  // In an older epoch.
+  void Reach(int64_t step) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    reached_ = step;
+  }
 
  private:
   std::mutex mutex_;
-  int64_t newest_ = 0;  // guarded by mutex_
+  int64_t newest_ = 0;   // guarded by mutex_
+  int64_t reached_ = 0;  // guarded by mutex_; 0: no further than newest_
 };
 
 // Writes down what is asked of it.
@@ -132,12 +140,14 @@ class FakeHost : public coordinator::CoordinatorHost {
     state_.runs["first"].reason = reason;
     state_.runs["first"].checkpoint_problem = checkpoint_problem;
   }
+  void Reach(int64_t step) { metrics_.Reach(step); }
   // As one change.
   void Set(coordinator::RunState run_state, int64_t completed) {
     std::lock_guard<std::mutex> lock(mutex_);
     metrics_.Complete(completed);
     coordinator::RunRecord& run = state_.runs["first"];
     run.spec = run::ExampleSpec();
+    run.progress.assign(2, {.step = completed});
     run.state = run_state;
     run.epoch = {1, 2};
     run.plan.emplace();

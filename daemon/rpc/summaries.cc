@@ -87,16 +87,19 @@ std::string ReasonOf(const RunRecord& run, const absl::Status& health) {
 absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord& run,
                                             coordinator::CoordinatorHost& host, bool whole) {
   coordinator::MetricsStore& metrics = host.metrics();
-  LH_ASSIGN_OR_RETURN(const coordinator::RunFigures figures, metrics.Figures(run.spec.name));
+  const int64_t step = coordinator::EpochStep(run);
+  LH_ASSIGN_OR_RETURN(const coordinator::RunFigures figures, metrics.Figures(run.spec.name, step));
   v1::RunSummary summary;
   summary.set_run(run.spec.name);
   summary.set_state(coordinator::RunStateName(run.state));
   summary.set_phase(coordinator::RunPhaseName(run.phase));
   summary.set_reason(WireText(ReasonOf(run, host.health()), kTextBytesMax));
   summary.set_epoch(ToString(run.epoch));
-  summary.set_step(static_cast<uint64_t>(figures.step));
+  summary.set_step(static_cast<uint64_t>(step));
   summary.set_steps(static_cast<uint64_t>(run.spec.train.steps));
-  summary.set_epoch_step(static_cast<uint64_t>(coordinator::EpochStep(run)));
+  if (figures.newest_step > step && figures.newest_epoch != run.epoch) {
+    summary.set_again_up_to(static_cast<uint64_t>(figures.newest_step));
+  }
   summary.set_loss(figures.loss);
   summary.set_has_validation(figures.has_validation);
   summary.set_validation_loss(figures.validation_loss);

@@ -1,6 +1,5 @@
 #include "tests/sim/in_process_cluster.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "base/bounded_queue.h"
 #include "base/check.h"
@@ -125,6 +125,12 @@ class InProcessCluster::Worker : public worker::ControlLink {
       session_ = session;
     }
     LH_CHECK(coordinator.Post(ToEvent(session, hello)));
+    // A person's request would overtake it.
+    const auto is_ours = [&](const auto& node) { return node.second.session == session; };
+    const auto is_known = [&] { return absl::c_any_of(coordinator.Snapshot().nodes, is_ours); };
+    for (uint64_t seen = coordinator.version(); !is_known(); seen = coordinator.version()) {
+      coordinator.WaitForChange(seen, absl::InfiniteFuture());
+    }
   }
 
   void Disconnect() {
@@ -290,26 +296,20 @@ void InProcessCluster::BreakLinks(const std::string& name) {
   network_.Break(workers_.at(name)->address());
 }
 
-void InProcessCluster::StartRun(const run::RunSpec& spec) {
-  const auto answer = host().Request(coordinator::StartRun{0, spec}, absl::InfiniteFuture());
+void InProcessCluster::Ask(coordinator::CoordinatorHost::PersonEvent event) {
+  const auto answer = host().Request(std::move(event), absl::InfiniteFuture());
   ASSERT_TRUE(answer.ok()) << answer.status();
 }
 
-void InProcessCluster::StopRun(const std::string& run) {
-  const auto answer = host().Request(coordinator::StopRun{0, run}, absl::InfiniteFuture());
-  ASSERT_TRUE(answer.ok()) << answer.status();
-}
+void InProcessCluster::StartRun(const run::RunSpec& spec) { Ask(coordinator::StartRun{0, spec}); }
+
+void InProcessCluster::StopRun(const std::string& run) { Ask(coordinator::StopRun{0, run}); }
 
 void InProcessCluster::ResumeRun(const std::string& run, int stages, std::optional<int64_t> step) {
-  const auto answer =
-      host().Request(coordinator::ResumeRun{0, run, stages, step}, absl::InfiniteFuture());
-  ASSERT_TRUE(answer.ok()) << answer.status();
+  Ask(coordinator::ResumeRun{0, run, stages, step});
 }
 
-void InProcessCluster::DrainNode(const std::string& node) {
-  const auto answer = host().Request(coordinator::DrainNode{0, node}, absl::InfiniteFuture());
-  ASSERT_TRUE(answer.ok()) << answer.status();
-}
+void InProcessCluster::DrainNode(const std::string& node) { Ask(coordinator::DrainNode{0, node}); }
 
 void InProcessCluster::Advance() {
   for (auto& [name, worker] : workers_) {

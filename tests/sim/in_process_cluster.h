@@ -73,6 +73,7 @@ class InProcessCluster {
   class Worker;
 
   void Advance();
+  void Ask(coordinator::CoordinatorHost::PersonEvent event);
   void Connect(Worker& worker);
   coordinator::CoordinatorHost& host();
 

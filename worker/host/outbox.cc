@@ -42,8 +42,11 @@ void Outbox::AddReport(const StepReport& report) {
 void Outbox::AcknowledgeReport(const std::string& run, const Epoch& epoch, int64_t step) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto acknowledged = [&](const StepReport& report) {
-    return report.run == run && report.epoch == epoch && report.step == step;
+    return report.run == run && report.epoch == epoch && report.step <= step;
   };
+  while (!reports_.empty() && acknowledged(reports_.front())) reports_.pop_front();
+  if (reports_.empty() || (reports_.front().run == run && reports_.front().epoch == epoch)) return;
+  // Behind older reports that nobody has acknowledged yet.
   reports_.erase(std::remove_if(reports_.begin(), reports_.end(), acknowledged), reports_.end());
 }
 

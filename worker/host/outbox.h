@@ -38,6 +38,7 @@ class Outbox {
   void Resend();
 
   void AddReport(const StepReport& report);
+  // The report of this step and those of earlier steps of its run and epoch are durable.
   void AcknowledgeReport(const std::string& run, const Epoch& epoch, int64_t step);
 
   // From here until Forget, messages of this run and epoch are taken, and of no other.

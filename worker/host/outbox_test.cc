@@ -104,6 +104,16 @@ TEST_F(OutboxTest, KeepsTheNewestReportsAndCountsTheRest) {
   EXPECT_EQ(outbox_.reports_dropped(), 2u);
 }
 
+TEST_F(OutboxTest, AnAcknowledgementCoversEarlierStepsOfItsEpochAlone) {
+  outbox_.AddReport(Report(7));
+  outbox_.AddReport(Report(5, kNew));
+  outbox_.AddReport(Report(6, kNew));
+  outbox_.AcknowledgeReport("another", kNew, 9);
+  outbox_.AcknowledgeReport("r", kNew, 6);
+  outbox_.Resend();
+  EXPECT_THAT(control_.TakeTexts(), ElementsAre("report 7 of r 1.1"));
+}
+
 TEST_F(OutboxTest, WithoutRoomForReportsTheyAreSentOnce) {
   Outbox none(control_, 0);
   none.Resend();

@@ -1,5 +1,6 @@
 #include "worker/host/shard_keeper.h"
 
+#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,9 @@ namespace longhaul::worker {
 namespace {
 
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
+
+// Of what power of two the step is a multiple.
+int Roundness(int64_t step) { return std::countr_zero(static_cast<uint64_t>(step)); }
 
 }  // namespace
 
@@ -36,8 +40,11 @@ void ShardKeeper::Put(ShardTask task) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (waiting_.has_value()) {
     LH_CHECK(!waiting_->last, "a shard after the run's last");
-    waiting_->shard.bytes.clear();
-    given_up_.push_back(*std::move(waiting_));
+    const bool stays = !task.last && Roundness(waiting_->step) > Roundness(task.step);
+    ShardTask& other = stays ? task : *waiting_;
+    other.shard.bytes.clear();
+    given_up_.push_back(std::move(other));
+    if (stays) return;
   }
   waiting_ = std::move(task);
   changed_.notify_all();
@@ -56,7 +63,7 @@ void ShardKeeper::Loop() {
       if (stopping_ && !task.has_value()) return;
     }
     for (const ShardTask& old : given_up) {
-      callback_(old, absl::AbortedError("a newer checkpoint was due before it was stored"));
+      callback_(old, absl::AbortedError("checkpoints are due faster than they are stored"));
     }
     absl::Status status = Store(*task);  // on this node also when there is no time for more
     while (!status.ok() && Worthwhile(*task, status)) status = Store(*task);

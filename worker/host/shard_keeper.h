@@ -22,17 +22,22 @@ struct ShardTask {
   int64_t step = 0;
   checkpoint::EncodedShard shard;
   // The run ends with this one: it is tried for as long as the coordinator is only away. Others
-  // give up when a newer one waits.
+  // give up when another waits.
   bool last = false;
   // How storing on this node went. A shard that only the coordinator has counts as stored.
   absl::Status local;
 };
 
-// One thread. At most two shards are held: one being stored and the newest waiting.
+// One thread. At most two shards are held: one being stored and one waiting. Where checkpoints are
+// due faster than they are stored, all stages of a pipeline must choose the same ones without
+// asking each other, or no checkpoint is ever whole: the one that waits is the one whose step is a
+// multiple of the greatest power of two, the newer of two that are equal. Stages of different speed
+// then agree on one at least in about twice the time that the slowest needs for one.
 class ShardKeeper {
  public:
-  // Called on the keeper's thread, once for each shard, in the order of steps. OK: the coordinator
-  // has it. Another status: it refused the shard (a full disk, say), or a newer one was due.
+  // Called on the keeper's thread, once for each shard. OK: the coordinator has it. Aborted: it was
+  // not tried, since others were due meanwhile. Another status: the coordinator refused it (a full
+  // disk, say).
   using Callback = absl::AnyInvocable<void(const ShardTask&, const absl::Status&)>;
 
   ShardKeeper(std::string run, KeptShards local, RemoteStore& remote, Clock& clock,
@@ -41,8 +46,7 @@ class ShardKeeper {
   // transfers first if that must not take long. Then it is on this node at least.
   ~ShardKeeper();
 
-  // Never blocks. A waiting shard that is not the run's last is replaced (and reported as not
-  // stored).
+  // Never blocks. Of this shard and one that waits the other is given up; the run's last never is.
   void Put(ShardTask task);
 
  private:

@@ -97,17 +97,26 @@ TEST_F(ShardKeeperTest, TakesARefusalForAnAnswer) {
   EXPECT_EQ(remote_.stores_begun(), 2);
 }
 
-TEST_F(ShardKeeperTest, ANewerShardReplacesTheOneThatWaits) {
+TEST_F(ShardKeeperTest, OneShardWaitsTheRoundestAndOfThoseTheNewest) {
   remote_.HoldStores(true);
-  keeper_->Put(Task(1));
+  keeper_->Put(Task(5));
   remote_.WaitForStores(1, [] {});
-  keeper_->Put(Task(2));
-  keeper_->Put(Task(3));
-  keeper_->Put(Task(4));
+  for (int64_t step = 10; step <= 35; step += 5) keeper_->Put(Task(step));
   EXPECT_THAT(OutcomesSoFar(), IsEmpty());
   remote_.HoldStores(false);
-  EXPECT_THAT(Outcomes(4), ElementsAre("1 OK", "2 ABORTED", "3 ABORTED", "4 OK"));
+  EXPECT_THAT(Outcomes(7), ElementsAre("5 OK", "15 ABORTED", "10 ABORTED", "25 ABORTED",
+                                       "30 ABORTED", "35 ABORTED", "20 OK"));
   EXPECT_EQ(remote_.shards().size(), 2u);
+}
+
+TEST_F(ShardKeeperTest, NoneIsRounderThanTheRunsLast) {
+  remote_.HoldStores(true);
+  keeper_->Put(Task(5));
+  remote_.WaitForStores(1, [] {});
+  keeper_->Put(Task(64));
+  keeper_->Put(Task(67, /*last=*/true));
+  remote_.HoldStores(false);
+  EXPECT_THAT(Outcomes(3), ElementsAre("5 OK", "64 ABORTED", "67 OK"));
 }
 
 TEST_F(ShardKeeperTest, AShardBeingTriedAgainMakesWayForANewer) {

@@ -23,6 +23,8 @@ constexpr absl::Duration kPeerBusyMax = absl::Hours(24);
 // to say (its prepare_max); this ends only what a coordinator has forgotten.
 constexpr absl::Duration kStartMax = absl::Hours(24);
 
+constexpr absl::Duration kSkippedSaidEvery = absl::Seconds(10);
+
 }  // namespace
 
 StageJob::StageJob(Assignment assignment, WorkerHostOptions options, const StageJobContext& context,
@@ -349,6 +351,12 @@ void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
   const Epoch& epoch = assignment_.epoch;
   const std::string& run = assignment_.run;
   const int stage = assignment_.stage;
+  // They may be due a hundred times a second: it is said often enough to be seen.
+  if (absl::IsAborted(status) && !task.last) {
+    const absl::Time now = dependencies_.clock->Now();
+    if (now < skipped_said_ + kSkippedSaidEvery) return;
+    skipped_said_ = now;
+  }
   if (status.ok()) {
     outbox_.Add(run, epoch, ShardStored{run, epoch, stage, task.step, task.shard.shard});
   } else {

@@ -109,6 +109,8 @@ class StageJob {
   int64_t completed_step_;
   std::string phase_ = "loading";
 
+  // The keeper's thread's: when it was last said that a checkpoint is given up for others.
+  absl::Time skipped_said_ = absl::InfinitePast();
   std::unique_ptr<ShardKeeper> keeper_;  // the job's thread's; its thread uses what is above
   std::thread thread_;
 };

@@ -7,7 +7,9 @@
 #include <condition_variable>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <semaphore>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +72,33 @@ class MemoryJournal : public Journal {
   int writes_ = 0;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, RunRecord> runs_;
+};
+
+// Another store whose every write takes one of `writes`, or waits for it.
+class GatedMetrics : public MetricsStore {
+ public:
+  GatedMetrics(std::unique_ptr<MetricsStore> store, std::counting_semaphore<>& writes)
+      : store_(std::move(store)), writes_(writes) {}
+
+  absl::Status Record(const std::vector<control::StepReport>& reports) override {
+    writes_.acquire();
+    return store_->Record(reports);
+  }
+  absl::StatusOr<std::vector<CompletedStep>> CompletedSteps(const std::string& run, int64_t after,
+                                                            int limit) override {
+    return store_->CompletedSteps(run, after, limit);
+  }
+  absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string& run,
+                                                                 const Epoch& epoch) override {
+    return store_->NewestReports(run, epoch);
+  }
+  absl::StatusOr<RunFigures> Figures(const std::string& run, int64_t step) override {
+    return store_->Figures(run, step);
+  }
+
+ private:
+  const std::unique_ptr<MetricsStore> store_;
+  std::counting_semaphore<>& writes_;
 };
 
 // Keeps every message of every session; tests wait for what they expect.
