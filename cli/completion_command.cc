@@ -93,7 +93,7 @@ constexpr char kNamesFunction[] = R"sh(_longhaul_names() {
   done
   timeout 1 "${COMP_WORDS[0]}" "$1" ls "${given[@]}" 2>/dev/null </dev/null | {
     read -r
-    while read -r name _; do
+    while read -r name _ && [ -n "$name" ]; do
       [[ $name =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] && printf '%s\n' "$name"
     done
   }

@@ -55,6 +55,20 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows) {
   Print(lines);
 }
 
+std::string Shortened(absl::string_view text, size_t bytes_max) {
+  constexpr absl::string_view kCut = "...";
+  const absl::string_view line = text.substr(0, text.find('\n'));
+  if (line.size() == text.size() && text.size() <= bytes_max) return std::string(text);
+  size_t kept = std::min(line.size(), bytes_max - kCut.size());
+  if (kept < line.size()) {
+    const size_t blank = line.rfind(' ', kept);
+    if (blank != absl::string_view::npos && blank > kept / 2) kept = blank;
+    // Not in the midst of a character of UTF-8.
+    while (kept > 0 && (static_cast<unsigned char>(line[kept]) & 0xC0) == 0x80) --kept;
+  }
+  return absl::StrCat(line.substr(0, kept), kCut);
+}
+
 void PrintJsonLine(const nlohmann::ordered_json& object) {
   Print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -30,6 +30,10 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows);
 // Text from another machine, safe for a terminal.
 std::string Printable(absl::string_view text);
 
+// The first line of `text`, cut where a word ends to at most `bytes_max` bytes; "..." stands where
+// something was left out. `bytes_max` is at least 4.
+std::string Shortened(absl::string_view text, size_t bytes_max);
+
 // One object on one line.
 void PrintJsonLine(const nlohmann::ordered_json& object);
 

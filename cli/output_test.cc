@@ -40,6 +40,16 @@ TEST(PrintTable, AlignsColumnsAndKeepsEachRowOnItsLine) {
   EXPECT_EQ(GetCapturedStdout(), "");
 }
 
+TEST(Shortened, CutsWhereAWordOrACharacterEndsAndSaysSo) {
+  EXPECT_EQ(Shortened("", 4), "");
+  EXPECT_EQ(Shortened("as it is", 8), "as it is");
+  EXPECT_EQ(Shortened("a line too long", 12), "a line...");
+  EXPECT_EQ(Shortened("a line too long", 13), "a line too...");
+  EXPECT_EQ(Shortened("first\nsecond", 100), "first...");
+  EXPECT_EQ(Shortened("one_word_of_all", 8), "one_w...");
+  EXPECT_EQ(Shortened("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6", 8), "\xc3\xa4\xc3\xb6...");
+}
+
 TEST(PrintJsonLine, IsOneLineOfValidJson) {
   CaptureStdout();
   PrintJsonLine({{"reason", "two\nlines \"quoted\" \xff\x1b"}, {"step", 7}});

@@ -1,5 +1,6 @@
 #include "cli/run_views.h"
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,9 @@
 
 namespace longhaul::cli {
 namespace {
+
+// Of a reason beside other things; the whole stands below them, and in JSON.
+constexpr size_t kReasonColumnsMax = 200;
 
 // A stored document as JSON, or null if there is none.
 nlohmann::ordered_json Embedded(const std::string& text) {
@@ -25,8 +29,45 @@ std::string Checkpoint(const v1::RunSummary& run, const std::string& none) {
   return run.checkpoint_step() == 0 ? none : absl::StrCat("step ", run.checkpoint_step());
 }
 
+// "0-3", or "-" for a stage without a layer: the head, or one that is not known.
+std::string Layers(const v1::StageSummary& stage) {
+  if (stage.first_layer() < 0 || stage.first_operator().empty()) return "-";
+  return absl::StrCat(stage.first_layer(), "-", stage.last_layer());
+}
+
+std::string Operators(const v1::StageSummary& stage) {
+  if (stage.first_operator().empty()) return "-";
+  if (stage.first_operator() == stage.last_operator()) return stage.first_operator();
+  return absl::StrCat(stage.first_operator(), " to ", stage.last_operator());
+}
+
 std::string Loss(const v1::RunSummary& run) {
   return run.step() == 0 ? "-" : absl::StrFormat("%.4f", run.loss());
+}
+
+// Who runs which stage, and why.
+void PrintStages(const v1::RunSummary& run) {
+  if (run.stages_size() == 0) return;
+  std::vector<std::vector<std::string>> rows = {
+      {"STAGE", "NODE", "SITE", "LAYERS", "OPERATORS", "STEP", "SECONDS", "COMPUTE", "WAIT"}};
+  for (const v1::StageSummary& stage : run.stages()) {
+    rows.push_back({stage.replicated() ? absl::StrCat(stage.stage(), " replica ", stage.replica())
+                                       : absl::StrCat(stage.stage()),
+                    stage.node(), stage.site(), Layers(stage), Operators(stage),
+                    absl::StrCat(stage.step()), absl::StrFormat("%.3f", stage.total_seconds()),
+                    absl::StrFormat("%.3f", stage.compute_seconds()),
+                    absl::StrFormat("%.3f", stage.wait_seconds())});
+  }
+  Print("\n");
+  PrintTable(rows);
+  const auto plan = Embedded(run.plan_json());
+  if (!plan.is_object() || !plan.contains("reasons") || !plan["reasons"].is_array()) return;
+  Print("\nwhy this plan\n");
+  for (const auto& reason : plan["reasons"]) {
+    if (reason.is_string()) {
+      Print(Printable(absl::StrCat("  - ", reason.get<std::string>(), "\n")));
+    }
+  }
 }
 
 }  // namespace
@@ -54,6 +95,8 @@ nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
                       {"site", stage.site()},
                       {"first_layer", stage.first_layer()},
                       {"last_layer", stage.last_layer()},
+                      {"first_operator", stage.first_operator()},
+                      {"last_operator", stage.last_operator()},
                       {"step", stage.step()},
                       {"total_seconds", stage.total_seconds()},
                       {"compute_seconds", stage.compute_seconds()},
@@ -81,19 +124,25 @@ nlohmann::ordered_json StepToJson(const std::string& run, const v1::WatchedStep&
 void PrintRunTable(const v1::ListRunsResponse& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"RUN", "STATE", "STEP", "LOSS", "TOKENS/S", "STAGES", "CHECKPOINT", "REASON"}};
+  std::string whole;  // of those that are cut in the table
   for (const v1::RunSummary& run : runs.runs()) {
     rows.push_back({run.run(), run.state(), Progress(run), Loss(run),
                     FormatRate(run.tokens_per_second()), absl::StrCat(run.stage_count()),
-                    Checkpoint(run, "-"), run.reason()});
+                    Checkpoint(run, "-"), Shortened(run.reason(), kReasonColumnsMax)});
+    if (rows.back().back() != run.reason()) {
+      absl::StrAppend(&whole, "\nreason of ", run.run(), "\n  ", run.reason(), "\n");
+    }
   }
   PrintTable(rows);
+  Print(Printable(whole));
 }
 
 void PrintRun(const v1::RunSummary& run) {
-  std::string head = absl::StrCat("run         ", run.run(), "\nstate       ", run.state(),
-                                  run.reason().empty() ? "" : ": ", run.reason(), "\nepoch       ",
-                                  run.epoch(), " (", run.phase(), ")\nstep        ", Progress(run),
-                                  "\nloss        ", Loss(run));
+  const std::string reason = Shortened(run.reason(), kReasonColumnsMax);
+  std::string head =
+      absl::StrCat("run         ", run.run(), "\nstate       ", run.state(),
+                   reason.empty() ? "" : ": ", reason, "\nepoch       ", run.epoch(), " (",
+                   run.phase(), ")\nstep        ", Progress(run), "\nloss        ", Loss(run));
   if (run.has_validation())
     absl::StrAppendFormat(&head, "   validation %.4f", run.validation_loss());
   absl::StrAppend(&head, "\ntokens/s    ", FormatRate(run.tokens_per_second()));
@@ -106,27 +155,9 @@ void PrintRun(const v1::RunSummary& run) {
                     " steps had a gradient that was not finite\n");
   }
   Print(Printable(head));
-  if (run.stages_size() == 0) return;
-  std::vector<std::vector<std::string>> rows = {
-      {"STAGE", "NODE", "SITE", "LAYERS", "STEP", "SECONDS", "COMPUTE", "WAIT"}};
-  for (const v1::StageSummary& stage : run.stages()) {
-    rows.push_back({stage.replicated() ? absl::StrCat(stage.stage(), " replica ", stage.replica())
-                                       : absl::StrCat(stage.stage()),
-                    stage.node(), stage.site(),
-                    absl::StrCat(stage.first_layer(), "-", stage.last_layer()),
-                    absl::StrCat(stage.step()), absl::StrFormat("%.3f", stage.total_seconds()),
-                    absl::StrFormat("%.3f", stage.compute_seconds()),
-                    absl::StrFormat("%.3f", stage.wait_seconds())});
-  }
-  Print("\n");
-  PrintTable(rows);
-  const auto plan = Embedded(run.plan_json());
-  if (!plan.is_object() || !plan.contains("reasons") || !plan["reasons"].is_array()) return;
-  Print("\nwhy this plan\n");
-  for (const auto& reason : plan["reasons"]) {
-    if (reason.is_string()) {
-      Print(Printable(absl::StrCat("  - ", reason.get<std::string>(), "\n")));
-    }
+  PrintStages(run);
+  if (reason != run.reason()) {
+    Print(Printable(absl::StrCat("\nreason of ", run.run(), "\n  ", run.reason(), "\n")));
   }
 }
 

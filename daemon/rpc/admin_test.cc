@@ -156,6 +156,12 @@ TEST_F(AdminTest, ShowsRunsAndNodes) {
   EXPECT_EQ(run.stages(1).node(), "b2");
   EXPECT_EQ(run.stages(1).site(), "berlin");
   EXPECT_EQ(run.stages(1).total_seconds(), 2);
+  EXPECT_EQ(run.stages(0).first_operator(), "embedding");
+  EXPECT_EQ(run.stages(0).first_layer(), 0);
+  EXPECT_EQ(run.stages(0).last_layer(), 5);
+  EXPECT_EQ(run.stages(1).first_operator(), "loss");
+  EXPECT_EQ(run.stages(1).last_operator(), "loss");
+  EXPECT_EQ(run.stages(1).first_layer(), -1);
   EXPECT_THAT(run.spec_json(), HasSubstr("\"first\""));
   v1::ListRunsResponse runs;
   ASSERT_TRUE(stub_->ListRuns(Context().get(), {}, &runs).ok());

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "coordinator/host/coordinator_host.h"
+#include "model/family.h"
 #include "run/test_spec.h"
 
 namespace longhaul::daemon {
@@ -153,7 +154,10 @@ class FakeHost : public coordinator::CoordinatorHost {
     run.plan.emplace();
     run.plan->stages.resize(2);
     run.plan->stages[0].node = "b1";
-    run.plan->stages[1].node = "b2";
+    run.plan->stages[1].node = "b2";  // the loss alone
+    const int ops = static_cast<int>(model::BuildGraph(run.spec.model)->ops.size());
+    run.plan->stages[0].range = {0, ops - 1};
+    run.plan->stages[1].range = {ops - 1, ops};
     run.plan->step_seconds = 0.25;
     coordinator::NodeRecord& node = state_.nodes["b2"];
     node.facts.profile.name = "b2";

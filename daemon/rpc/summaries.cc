@@ -34,17 +34,20 @@ void SetStage(const State& state, const coordinator::StagePlacement& placement,
   out->set_node(placement.node);
   const auto node = state.nodes.find(placement.node);
   if (node != state.nodes.end()) out->set_site(node->second.facts.profile.site);
+  out->set_first_layer(-1);
+  out->set_last_layer(-1);
   const int ops = static_cast<int>(graph.ops.size());
   if (placement.range.begin < 0 || placement.range.end > ops ||
       placement.range.begin >= placement.range.end) {
     return;
   }
-  // The head is shown with the last layer.
-  const auto layer_of = [&](int op) {
-    return std::min(graph.ops[static_cast<size_t>(op)].layer, graph.layers - 1);
-  };
-  out->set_first_layer(layer_of(placement.range.begin));
-  out->set_last_layer(layer_of(placement.range.end - 1));
+  const model::Op& first = graph.ops[static_cast<size_t>(placement.range.begin)];
+  const model::Op& last = graph.ops[static_cast<size_t>(placement.range.end - 1)];
+  out->set_first_operator(first.name);
+  out->set_last_operator(last.name);
+  if (first.layer >= graph.layers) return;  // the head only
+  out->set_first_layer(first.layer);
+  out->set_last_layer(std::min(last.layer, graph.layers - 1));
 }
 
 absl::Status AddStages(const State& state, const RunRecord& run, coordinator::MetricsStore& metrics,
