@@ -1,5 +1,7 @@
 // longhaul doctor
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,12 +18,29 @@ namespace {
 
 enum class Verdict { kGood, kWarning, kBad };
 
-// One thing that was looked at, and the remedy in the text where it is not good.
+// One thing that was looked at, and what to do where it is not good.
 struct Finding {
   Verdict verdict = Verdict::kGood;
   std::string what;
   std::string text;
+  std::string remedy;
 };
+
+Finding Good(std::string what, std::string text) {
+  return {Verdict::kGood, std::move(what), std::move(text), ""};
+}
+
+Finding Warning(std::string what, std::string text, std::string remedy) {
+  return {Verdict::kWarning, std::move(what), std::move(text), std::move(remedy)};
+}
+
+Finding Problem(std::string what, std::string text, std::string remedy) {
+  return {Verdict::kBad, std::move(what), std::move(text), std::move(remedy)};
+}
+
+Finding Problem(std::string what, const absl::Status& status, std::string remedy) {
+  return Problem(std::move(what), std::string(status.message()), std::move(remedy));
+}
 
 const char* Name(Verdict verdict) {
   switch (verdict) {
@@ -36,60 +55,69 @@ const char* Name(Verdict verdict) {
 }
 
 void CheckLocalProcesses(const Context& context, std::vector<Finding>& findings) {
-  const auto cluster = ReadLocalCluster(context.LocalDir());
+  const std::string dir = context.LocalDir();
+  const auto cluster = ReadLocalCluster(dir);
   if (!cluster.ok()) {
-    findings.push_back({Verdict::kBad, "local cluster", std::string(cluster.status().message())});
+    findings.push_back(Problem("local cluster", cluster.status(),
+                               absl::StrCat("make ", dir, " readable, or name another by --dir")));
     return;
   }
   if (!cluster->has_value()) return;
-  for (const LocalProcess& process : (*cluster)->processes) {
+  const auto& processes = (*cluster)->processes;
+  const bool all_gone = Alive(processes).empty();
+  for (const LocalProcess& process : processes) {
     if (IsAlive(process)) {
-      findings.push_back({Verdict::kGood, process.name, absl::StrCat("process ", process.pid)});
-    } else {
-      findings.push_back(
-          {Verdict::kBad, process.name,
-           absl::StrCat("not running; its log: ", context.LocalDir(), "/", process.name, "/log")});
+      findings.push_back(Good(process.name, absl::StrCat("process ", process.pid)));
+      continue;
     }
+    const std::string stop = all_gone ? "" : absl::StrCat("longhaul down --dir ", dir, ", then ");
+    findings.push_back(Problem(
+        process.name, absl::StrCat("not running; its log: ", dir, "/", process.name, "/log"),
+        absl::StrCat("start the cluster again: ", stop, "longhaul up --detach --dir ", dir)));
   }
 }
 
-void CheckNodes(Client& client, std::vector<Finding>& findings) {
-  const auto nodes = client.ListNodes();
-  if (!nodes.ok()) {
-    findings.push_back({Verdict::kBad, "nodes", std::string(nodes.status().message())});
-    return;
-  }
-  if (nodes->nodes().empty()) {
-    findings.push_back({Verdict::kBad, "nodes",
-                        "no worker has joined; start one with: longhauld worker --config FILE"});
+std::string RemedyFor(const v1::NodeSummary& node) {
+  if (node.state() == "draining") return "wait until its run has left it";
+  const std::string start = "longhauld worker --config FILE";
+  if (node.state() == "drained") return absl::StrCat("to have it back, restart it: ", start);
+  return absl::StrCat("see on its host whether it runs and what its log says; start it with: ",
+                      start);
+}
+
+void CheckNodes(const v1::ListNodesResponse& nodes, std::vector<Finding>& findings) {
+  if (nodes.nodes().empty()) {
+    findings.push_back(
+        Problem("nodes", "no worker has joined", "start one with: longhauld worker --config FILE"));
   }
   const std::string own = daemon::OwnProtocol().build;
-  for (const v1::NodeSummary& node : nodes->nodes()) {
+  for (const v1::NodeSummary& node : nodes.nodes()) {
     const std::string what = absl::StrCat("node ", node.node());
     if (node.state() != "connected") {
-      findings.push_back({Verdict::kBad, what, absl::StrCat(node.state(), ": ", node.reason())});
+      findings.push_back(
+          Problem(what, absl::StrCat(node.state(), ": ", node.reason()), RemedyFor(node)));
     } else if (node.version() != own) {
-      findings.push_back({Verdict::kWarning, what,
-                          absl::StrCat("build ", node.version(), ", this command is ", own)});
+      findings.push_back(Warning(
+          what, absl::StrCat("build ", node.version(), ", this command is ", own),
+          "install one build everywhere; until then they work together as far as their protocol"));
     } else {
       findings.push_back(
-          {Verdict::kGood, what,
-           absl::StrCat("site ", node.site(), ", data address ", node.data_address())});
+          Good(what, absl::StrCat("site ", node.site(), ", data address ", node.data_address())));
     }
   }
 }
 
-void CheckNumericClasses(Client& client, std::vector<Finding>& findings) {
-  const auto nodes = client.ListNodes();
-  if (!nodes.ok()) return;
+void CheckNumericClasses(const v1::ListNodesResponse& nodes, std::vector<Finding>& findings) {
   std::string first;
-  for (const v1::NodeSummary& node : nodes->nodes()) {
+  for (const v1::NodeSummary& node : nodes.nodes()) {
     if (node.state() != "connected") continue;
     if (first.empty()) first = node.numeric_class();
     if (node.numeric_class() == first) continue;
-    findings.push_back({Verdict::kWarning, "numeric class",
-                        absl::StrCat("nodes differ (", first, " and ", node.numeric_class(),
-                                     "): a run uses one class only, so that its bits agree")});
+    findings.push_back(
+        Warning("numeric class",
+                absl::StrCat("nodes differ (", first, " and ", node.numeric_class(),
+                             "): a run uses one class only, so that its bits agree"),
+                "have enough nodes of one class for a run: machines of one kind, with one build"));
     return;
   }
 }
@@ -97,22 +125,34 @@ void CheckNumericClasses(Client& client, std::vector<Finding>& findings) {
 void CheckCluster(const Context& context, std::vector<Finding>& findings) {
   auto client = Client::Connect(context);
   if (!client.ok()) {
-    findings.push_back({Verdict::kBad, "coordinator", std::string(client.status().message())});
+    const std::string remedy =
+        absl::IsUnavailable(client.status())
+            ? "start it (longhaul up --detach; on a host of its own: longhauld coordinator "
+              "--config FILE) or name the right one by --coordinator HOST:PORT"
+            : "name the cluster's own credentials: --token-file, or --tls-ca, --tls-certificate "
+              "and --tls-key";
+    findings.push_back(Problem("coordinator", client.status(), remedy));
     return;
   }
+  const std::string unanswered = "see its log, and restart it if that says nothing";
   const auto version = (*client)->Version();
-  if (version.ok()) {
-    daemon::ProtocolVersions peers{version->oldest_protocol(), version->newest_protocol(),
-                                   version->build_version()};
-    const absl::Status match =
-        daemon::CheckProtocol(daemon::OwnProtocol(), peers, "the coordinator");
-    findings.push_back(
-        {match.ok() ? Verdict::kGood : Verdict::kBad, "coordinator",
-         match.ok() ? absl::StrCat((*client)->address(), ", build ", version->build_version())
-                    : std::string(match.message())});
+  const auto nodes = (*client)->ListNodes();
+  for (const absl::Status& status : {version.status(), nodes.status()}) {
+    if (status.ok()) continue;
+    findings.push_back(Problem("coordinator", status, unanswered));
+    return;
   }
-  CheckNodes(**client, findings);
-  CheckNumericClasses(**client, findings);
+  const daemon::ProtocolVersions peers{version->oldest_protocol(), version->newest_protocol(),
+                                       version->build_version()};
+  const absl::Status match = daemon::CheckProtocol(daemon::OwnProtocol(), peers, "the coordinator");
+  if (match.ok()) {
+    findings.push_back(Good(
+        "coordinator", absl::StrCat((*client)->address(), ", build ", version->build_version())));
+  } else {
+    findings.push_back(Problem("coordinator", match, "install the same build on both"));
+  }
+  CheckNodes(*nodes, findings);
+  CheckNumericClasses(*nodes, findings);
 }
 
 int Doctor(Context& context) {
@@ -124,10 +164,14 @@ int Doctor(Context& context) {
   for (const Finding& finding : findings) {
     bad |= finding.verdict == Verdict::kBad;
     if (context.json()) {
-      PrintJsonLine(
-          {{"verdict", Name(finding.verdict)}, {"what", finding.what}, {"text", finding.text}});
+      PrintJsonLine({{"verdict", Name(finding.verdict)},
+                     {"what", finding.what},
+                     {"text", finding.text},
+                     {"remedy", finding.remedy}});
     }
-    rows.push_back({Name(finding.verdict), finding.what, finding.text});
+    const std::string remedy =
+        finding.remedy.empty() ? "" : absl::StrCat(". To do: ", finding.remedy);
+    rows.push_back({Name(finding.verdict), finding.what, finding.text + remedy});
   }
   if (!context.json()) PrintTable(rows);
   return bad ? kExitFailed : kExitDone;

@@ -213,16 +213,34 @@ std::vector<LocalProcess> Alive(const std::vector<LocalProcess>& processes) {
   return alive;
 }
 
+namespace {
+
+absl::Status CheckNoneAlive(const LocalCluster& cluster, const std::string& dir) {
+  std::vector<std::string> alive, dead;
+  for (const LocalProcess& process : cluster.processes) {
+    Reap(process);
+    (IsAlive(process) ? alive : dead).push_back(process.name);
+  }
+  if (alive.empty()) return absl::OkStatus();
+  if (dead.empty()) {
+    return absl::AlreadyExistsError(absl::StrCat("a local cluster already runs in ", dir,
+                                                 "; stop it with: longhaul down --dir ", dir));
+  }
+  return absl::AlreadyExistsError(
+      absl::StrCat("of the local cluster in ", dir, " only ", absl::StrJoin(alive, ", "),
+                   " still runs, and ", absl::StrJoin(dead, ", "), " is dead (", dir, "/",
+                   dead.front(), "/log says why); stop what is left with: longhaul down --dir ",
+                   dir, " and then start it again with: longhaul up --dir ", dir));
+}
+
+}  // namespace
+
 absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& options) {
   LH_RETURN_IF_ERROR(MakeDirectories(options.dir));
   LH_ASSIGN_OR_RETURN(const std::optional<LocalCluster> old, ReadLocalCluster(options.dir));
   int wanted_port = 0;
   if (old.has_value()) {
-    if (!Alive(old->processes).empty()) {
-      return absl::AlreadyExistsError(absl::StrCat("a local cluster already runs in ", options.dir,
-                                                   "; stop it with: longhaul down --dir ",
-                                                   options.dir));
-    }
+    LH_RETURN_IF_ERROR(CheckNoneAlive(*old, options.dir));
     wanted_port = PortOf(old->coordinator);
   }
   LH_ASSIGN_OR_RETURN(const int port, FreePort(wanted_port));

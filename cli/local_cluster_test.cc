@@ -14,6 +14,7 @@
 namespace longhaul::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class LocalClusterTest : public testing::Test {
@@ -90,6 +91,20 @@ TEST_F(LocalClusterTest, IsNotStartedTwice) {
   const auto started = StartLocalCluster(options);
   EXPECT_EQ(started.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(started.status().message()), HasSubstr("longhaul down"));
+}
+
+TEST_F(LocalClusterTest, OneThatIsHalfDeadIsNamedWithTheRemedy) {
+  WriteCluster(WithProcess(absl::StrCat(
+      R"({"name":"coordinator","pid":4000000,"start_ticks":12},{"name":"worker-1","pid":)",
+      ::getpid(), R"(,"start_ticks":)", *StartTicks(::getpid()), "}")));
+  LocalClusterOptions options;
+  options.dir = folder_;
+  const auto started = StartLocalCluster(options);
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(started.status().message()),
+              AllOf(HasSubstr("only worker-1 still runs"), HasSubstr("coordinator is dead"),
+                    HasSubstr("coordinator/log"), HasSubstr("longhaul down --dir"),
+                    HasSubstr("longhaul up --dir")));
 }
 
 TEST(LocalProcess, ADaemonIsKnownByItsStart) {
