@@ -200,7 +200,7 @@ void RegisterCheckpointCommands(CLI::App& app, Context& context, Command& chosen
   exporter->add_option("run", options->run, "name of the run")->required();
   exporter->add_option("--to", options->to, "folder to write")->required();
   exporter->add_option("--step", options->step, "step of the checkpoint (the newest)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber());
   exporter->add_flag("--overwrite", options->overwrite, "replace files that are there");
   exporter->callback(
       [&chosen, options] { chosen = [options](Context& c) { return Export(c, *options); }; });

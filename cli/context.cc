@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/output.h"
 
@@ -12,6 +14,16 @@ std::string Context::LocalDir() const {
   if (!dir.empty()) return dir;
   const char* home = std::getenv("HOME");
   return absl::StrCat(home != nullptr ? home : ".", "/.longhaul/local");
+}
+
+CLI::Validator WholeNumber() {
+  const auto problem = [](const std::string& text) -> std::string {
+    int64_t value = 0;
+    if (absl::SimpleAtoi(text, &value) && value >= 0) return "";
+    return absl::StrCat("must be a whole number from 0 to ", std::numeric_limits<int64_t>::max(),
+                        ", not ", text);
+  };
+  return CLI::Validator(problem, "WHOLE");
 }
 
 void AddCommonOptions(CLI::App& app, Context& context) {

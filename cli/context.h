@@ -32,6 +32,9 @@ struct Context {
 // A command is registered with the parser and says what to do when it was chosen.
 using Command = std::function<int(Context&)>;
 
+// A whole number of at least 0, for options that count: a negative one would be taken as unsigned.
+CLI::Validator WholeNumber();
+
 // Adds the options of Context to a subcommand.
 void AddCommonOptions(CLI::App& app, Context& context);
 

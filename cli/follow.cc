@@ -24,8 +24,8 @@ constexpr absl::Duration kLongestPause = absl::Seconds(5);
 // Shows a run's updates; remembers how it ended.
 class Follower {
  public:
-  Follower(std::string run, uint64_t after, bool json)
-      : run_(std::move(run)), json_(json), after_(after) {}
+  Follower(std::string run, const FollowOptions& options, bool json)
+      : run_(std::move(run)), json_(json), good_(options.good), after_(options.after_step) {}
 
   void OnUpdate(const v1::WatchRunResponse& update) {
     if (update.has_summary()) {
@@ -52,24 +52,29 @@ class Follower {
 
   int Finish() {
     bar_.reset();
+    const std::string end =
+        absl::StrCat("run ", run_, " is ", last_->state(), ": ", last_->reason());
+    const bool good = last_->state() == "done" ||
+                      (last_->state() == "stopped" && good_ == GoodEnd::kDoneOrStopped);
     if (json_) {
       PrintJsonLine({{"run", run_}, {"state", last_->state()}, {"reason", last_->reason()}});
-    } else {
-      Print(Printable(
-          absl::StrCat("run ", run_, " is ", last_->state(), ": ", last_->reason(), "\n")));
+    } else if (good) {
+      Print(Printable(absl::StrCat(end, "\n")));
     }
-    const bool good = last_->state() == "done" || last_->state() == "stopped";
-    return good ? kExitDone : kExitFailed;
+    if (good) return kExitDone;
+    std::fprintf(stderr, "longhaul: %s\n", Printable(end).c_str());
+    return kExitFailed;
   }
 
  private:
   void OnSummary(const v1::RunSummary& summary) {
-    if (!json_ && summary.state() != (last_ ? last_->state() : "")) {
+    const bool changed = !last_.has_value() || summary.state() != last_->state();
+    last_ = summary;
+    if (!json_ && changed && !at_rest()) {  // the end is told by Finish
       bar_.reset();
       std::fprintf(stderr, "run %s: %s%s%s\n", run_.c_str(), summary.state().c_str(),
                    summary.reason().empty() ? "" : ", ", Printable(summary.reason()).c_str());
     }
-    last_ = summary;
   }
 
   void OnStep(const v1::WatchedStep& step) {
@@ -93,6 +98,7 @@ class Follower {
 
   const std::string run_;
   const bool json_;
+  const GoodEnd good_;
   uint64_t after_;
   std::unique_ptr<ProgressBar> bar_;
   std::optional<v1::RunSummary> last_;
@@ -114,8 +120,8 @@ absl::StatusOr<std::unique_ptr<Client>> Reconnect(const Context& context) {
 }  // namespace
 
 int FollowRun(const Context& context, std::unique_ptr<Client> client, const std::string& run,
-              uint64_t after_step) {
-  Follower follower(run, after_step, context.json());
+              const FollowOptions& options) {
+  Follower follower(run, options, context.json());
   while (!follower.at_rest()) {
     absl::Status status =
         client->WatchRun(run, follower.after(), [&](const v1::WatchRunResponse& update) {

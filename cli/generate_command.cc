@@ -148,9 +148,11 @@ void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen) {
       ->check(IsTemperature)
       ->capture_default_str();
   generate->add_option("--top-k", options->sampling.top_k, "draw among the likeliest; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(WholeNumber())
       ->capture_default_str();
-  generate->add_option("--seed", options->sampling.seed, "of the draws")->capture_default_str();
+  generate->add_option("--seed", options->sampling.seed, "of the draws")
+      ->check(WholeNumber())
+      ->capture_default_str();
   generate->add_option("--threads", options->threads, "threads (all cores)")
       ->check(CLI::Range(1, 1024));
   generate->add_option("--logits-to", options->logits_to,

@@ -114,7 +114,7 @@ void RegisterPlanCommand(CLI::App& app, Context& context, Command& chosen) {
   auto options = std::make_shared<PlanOptions>();
   plan->add_option("file", options->file, "the run's file (YAML)")->required();
   plan->add_option("--topology", options->topology,
-                   "nodes and links from this file instead of the cluster");
+                   "nodes and links from this file (docs/formats.md) instead of the cluster");
   plan->callback(
       [&chosen, options] { chosen = [options](Context& c) { return Plan(c, *options); }; });
 }

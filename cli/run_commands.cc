@@ -1,5 +1,4 @@
 // longhaul run start|ls|show|watch|stop|resume
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,6 +15,10 @@
 
 namespace longhaul::cli {
 namespace {
+
+constexpr const char kFollowHelp[] =
+    "follow the run to its end; exits 0 if it is done, and 1 with the reason if it was stopped, "
+    "interrupted or failed";
 
 struct RunOptions {
   std::string file;
@@ -75,7 +78,7 @@ int Start(Context& context, const RunOptions& options) {
   auto text = (*client)->StartRun(run::ToJson(submission->spec), *checkpoint);
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, name, *text);
-  return options.wait ? FollowRun(context, *std::move(client), name, 0) : kExitDone;
+  return options.wait ? FollowRun(context, *std::move(client), name, {}) : kExitDone;
 }
 
 int List(Context& context) {
@@ -107,7 +110,7 @@ int Show(Context& context, const RunOptions& options) {
 int Watch(Context& context, const RunOptions& options) {
   auto client = Client::Connect(context);
   if (!client.ok()) return Fail(client.status());
-  return FollowRun(context, *std::move(client), options.run, options.after);
+  return FollowRun(context, *std::move(client), options.run, {.after_step = options.after});
 }
 
 int Stop(Context& context, const RunOptions& options) {
@@ -120,7 +123,8 @@ int Stop(Context& context, const RunOptions& options) {
   // Only the end matters, not the steps on the way.
   auto run = (*client)->ShowRun(options.run);
   if (!run.ok()) return Fail(run.status());
-  return FollowRun(context, *std::move(client), options.run, run->steps());
+  return FollowRun(context, *std::move(client), options.run,
+                   {.after_step = run->steps(), .good = GoodEnd::kDoneOrStopped});
 }
 
 int Resume(Context& context, const RunOptions& options) {
@@ -133,7 +137,7 @@ int Resume(Context& context, const RunOptions& options) {
   if (!options.wait || !context.json()) PrintAnswer(context, options.run, *text);
   if (!options.wait) return kExitDone;
   const uint64_t after = options.changes.step.value_or(before->checkpoint_step());
-  return FollowRun(context, *std::move(client), options.run, after);
+  return FollowRun(context, *std::move(client), options.run, {.after_step = after});
 }
 
 }  // namespace
@@ -152,21 +156,21 @@ void RegisterRunCommands(CLI::App& app, Context& context, Command& chosen) {
   };
   CLI::App* start = add("start", "upload the data and start a run", Start);
   start->add_option("file", options->file, "the run's file (YAML)")->required();
-  start->add_flag("--wait", options->wait, "follow the run to its end");
+  start->add_flag("--wait", options->wait, kFollowHelp);
 
   add("ls", "list all runs", [](Context& c, const RunOptions&) { return List(c); });
 
   CLI::App* show = add("show", "state, reason, stages and plan of a run", Show);
   show->add_option("run", options->run, "name of the run")->required();
 
-  CLI::App* watch = add("watch", "follow a run step by step", Watch);
+  CLI::App* watch = add("watch", kFollowHelp, Watch);
   watch->add_option("run", options->run, "name of the run")->required();
-  watch->add_option("--after", options->after, "begin after this step")
-      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
+  watch->add_option("--after", options->after, "begin after this step")->check(WholeNumber());
 
   CLI::App* stop = add("stop", "stop after the current step, with a checkpoint", Stop);
   stop->add_option("run", options->run, "name of the run")->required();
-  stop->add_flag("--wait", options->wait, "wait until it has stopped");
+  stop->add_flag("--wait", options->wait,
+                 "wait until it has stopped; exits 0 if it is stopped or done, else 1");
 
   CLI::App* resume = add("resume", "continue from a checkpoint", Resume);
   resume->add_option("run", options->run, "name of the run")->required();
@@ -174,9 +178,11 @@ void RegisterRunCommands(CLI::App& app, Context& context, Command& chosen) {
       ->check(CLI::Range(1, 1024));
   resume->add_option("--replicas", options->changes.replicas, "replicas of every stage (as before)")
       ->check(CLI::Range(1, 64));
-  resume->add_option("--step", options->changes.step,
-                     "step of the checkpoint to go back to, 0: the beginning (the newest)");
-  resume->add_flag("--wait", options->wait, "follow the run to its end");
+  resume
+      ->add_option("--step", options->changes.step,
+                   "step of the checkpoint to go back to, 0: the beginning (the newest)")
+      ->check(WholeNumber());
+  resume->add_flag("--wait", options->wait, kFollowHelp);
 }
 
 }  // namespace longhaul::cli

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import Cluster, Failure, check_steps, run_cases, wait_for  # noqa: E402
+from harness import BIN, Cluster, Failure, check_steps, run_cases, wait_for  # noqa: E402
 
 LONG = dict(steps=100000, stages=2)
 
@@ -320,7 +320,10 @@ def full_disk():
         disk.free()
         wait_for("a newer checkpoint", lambda: cluster.show("d")["checkpoint_step"] > stuck)
         cluster.ok("run", "stop", "d", "--wait")
-        check_steps(cluster.json_lines("run", "watch", "d"), cluster.show("d")["step"])
+        watched = cluster.command("run", "watch", "d", "--output", "json")
+        if watched.returncode != 1 or "run d is stopped" not in watched.stderr:
+            raise Failure(f"a stopped run is not done: {watched}")
+        check_steps(map(json.loads, watched.stdout.splitlines()), cluster.show("d")["step"])
         cluster.digest("d")
 
 
@@ -333,9 +336,16 @@ def stopped_cluster():
         try:
             cluster.ok("run", "start", cluster.write_run("s", steps=3000, stages=2), *here)
             wait_for("some steps", lambda: cluster.json_lines("run", "show", "s", *here)[0]["step"])
+            with open(cluster.folder / "watched", "w") as watched:
+                watching = subprocess.Popen([BIN / "longhaul", "run", "watch", "s", *here],
+                                            stdout=watched, stderr=watched)
+                wait_for("the watch shows steps", (cluster.folder / "watched").read_text)
         finally:
             said = cluster.ok("down", *here, timeout=60)
         print(f"  {said}", flush=True)
+        watched = (cluster.folder / "watched").read_text()
+        if watching.wait(timeout=60) != 1 or "longhaul: run s is stopped: " not in watched:
+            raise Failure(f"the watch ended with {watching.returncode}: {watched}")
         for part in ("stopping coordinator, worker-1, worker-2", "run s is stopped at step ",
                      "of 3000 (checkpoint of step ", "longhaul run resume s"):
             if part not in said:
@@ -344,9 +354,37 @@ def stopped_cluster():
             raise Failure("a cluster that was stopped is stopped again")
 
 
+def half_dead_cluster():
+    """A daemon of a local cluster died: `up` and `doctor` name it and what to do, and it works."""
+    with Cluster() as cluster:
+        folder = cluster.folder / "local"
+        here = ("--dir", folder)
+        cluster.ok("up", "--workers", 2, "--detach", *here)
+        try:
+            known = json.loads((folder / "cluster.json").read_text())["processes"]
+            os.kill(next(p["pid"] for p in known if p["name"] == "coordinator"), signal.SIGKILL)
+            told = wait_for("`up` tells", lambda: [text for text in [
+                cluster.command("up", *here).stderr] if "dead" in text])[0]
+            print(f"  {told}", flush=True)
+            for part in ("only worker-1, worker-2 still runs", "coordinator is dead",
+                         f"longhaul down --dir {folder}", f"longhaul up --dir {folder}"):
+                if part not in told:
+                    raise Failure(f"no '{part}' in: {told}")
+            examined = cluster.command("doctor", *here, "--output", "json")
+            found = [json.loads(line) for line in examined.stdout.splitlines()]
+            bad = [each for each in found if each["verdict"] != "ok"]
+            if examined.returncode != 1 or not bad or not all(each["remedy"] for each in bad):
+                raise Failure(f"no remedy: {found}")
+        finally:
+            cluster.ok("down", *here, timeout=60)
+        cluster.ok("up", "--workers", 2, "--detach", *here)
+        cluster.ok("down", *here, timeout=60)
+
+
 CASES = [killed_worker, hanging_worker, broken_link, lost_link, restarted_coordinator,
          terminated_coordinator, drained_node, signalled_worker, twice_signalled_worker,
-         corrupt_shards, older_checkpoint, full_disk, stopped_cluster]
+         corrupt_shards, older_checkpoint, full_disk, stopped_cluster,
+         half_dead_cluster]
 
 
 if __name__ == "__main__":
