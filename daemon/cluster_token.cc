@@ -20,6 +20,10 @@ constexpr size_t kTokenSizeMax = 1024;
 absl::Status CheckOwnerAndMode(const std::string& path) {
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return ErrnoStatus(errno, "open cluster token", path);
+  if (!S_ISREG(file.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster token '", path, "' is not a regular file"));
+  }
   if (file.st_uid != geteuid() && file.st_uid != 0) {
     return absl::PermissionDeniedError(absl::StrCat("cluster token '", path, "' belongs to user ",
                                                     file.st_uid, "; it must belong to this user (",

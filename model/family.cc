@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "model/graph_json.h"
+#include "model/limits.h"
 
 namespace longhaul::model {
 namespace {
@@ -41,12 +42,18 @@ std::vector<std::string> FamilyNames() {
 
 absl::StatusOr<ModelSpec> SpecOfGraph(absl::string_view json) {
   LH_ASSIGN_OR_RETURN(const Graph graph, GraphFromJson(json));
+  const Edge& embedded = graph.edges[graph.ops[0].output];
+  if (embedded.width > kHiddenMax) {
+    return absl::InvalidArgumentError(absl::StrCat("operator '", embedded.name, "': 'width' is ",
+                                                   embedded.width, "; the first operator's is at ",
+                                                   "most ", kHiddenMax));
+  }
   ModelSpec spec = KeysOf(graph);
   spec.graph = GraphToJson(graph);
   if (spec.graph.size() <= kGraphBytesMax) return spec;
-  return absl::InvalidArgumentError(
-      absl::StrCat("model.graph: with every default written out it has ", spec.graph.size(),
-                   " bytes; at most ", kGraphBytesMax, " are allowed"));
+  return absl::InvalidArgumentError(absl::StrCat("with every default written out it has ",
+                                                 spec.graph.size(), " bytes; at most ",
+                                                 kGraphBytesMax, " are allowed"));
 }
 
 bool Repeats(const ModelSpec& spec, const Graph& graph) {

@@ -86,6 +86,12 @@ absl::Status ReadSizes(ConfigReader& reader, bool qwen2, ModelSpec& spec) {
   }
   const int64_t head_width = spec.hidden / spec.heads;
   LH_ASSIGN_OR_RETURN(const int64_t head_dim, reader.WholeOr("head_dim", kHiddenMax, head_width));
+  if (head_width % 2 != 0) {
+    return reader.Refuse("num_attention_heads",
+                         absl::StrCat("such that hidden_size (", spec.hidden,
+                                      ") gives each head an even width, since rotary embedding "
+                                      "turns pairs"));
+  }
   if (head_dim == head_width) return absl::OkStatus();
   return reader.Refuse("head_dim",
                        absl::StrCat("hidden_size / num_attention_heads (", head_width, ")"));

@@ -111,6 +111,19 @@ absl::Status LoadFrom(const WholeModel& whole, const KeyLines& lines, absl::stri
   return absl::OkStatus();
 }
 
+// Where the model is another file's, `named`, the sizes in a message are not in the run's file.
+absl::Status ProblemStatus(const Problem& problem, const WholeModel& whole,
+                           const std::string& named, const KeyLines& lines) {
+  const bool about_model =
+      problem.key.rfind("model", 0) == 0 || problem.message.find("model.") != std::string::npos;
+  const std::string source =
+      about_model && !whole.key.empty()
+          ? absl::StrCat(" (the model is that of 'model.", whole.key, "', ", named, ")")
+          : "";
+  return absl::InvalidArgumentError(
+      absl::StrCat(lines.Where(problem.key), ": '", problem.key, "': ", problem.message, source));
+}
+
 }  // namespace
 
 absl::StatusOr<RunSpec> ParseRunFile(absl::string_view yaml, absl::string_view file_name) {
@@ -125,13 +138,13 @@ absl::StatusOr<RunSpec> ParseRunFile(absl::string_view yaml, absl::string_view f
     }
   }
   LH_ASSIGN_OR_RETURN(const KeyLines lines, ReadFields(root, file_name, fields));
+  const std::string named = whole.key == "graph" ? spec.model.graph : spec.from;
   if (whole.key == "graph") LH_RETURN_IF_ERROR(LoadGraph(lines, file_name, spec));
   if (whole.key == "from") {
     LH_RETURN_IF_ERROR(LoadFrom(whole, lines, file_name, spec));
   }
   if (const std::optional<Problem> problem = FindProblem(spec)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(lines.Where(problem->key), ": '", problem->key, "': ", problem->message));
+    return ProblemStatus(*problem, whole, named, lines);
   }
   return spec;
 }

@@ -65,6 +65,7 @@ absl::StatusOr<std::vector<Certificate>> ReadCertificates(absl::string_view what
 absl::StatusOr<Key> ReadKey(const std::string& path) {
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return ErrnoStatus(errno, "open key", path);
+  if (!S_ISREG(file.st_mode)) return FileError("key", path, "is not a regular file");
   if ((file.st_mode & 07) != 0) {
     return absl::PermissionDeniedError(
         absl::StrCat("key '", path, "' is open to every user; run: chmod o= '", path, "'"));

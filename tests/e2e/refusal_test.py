@@ -3,8 +3,6 @@
 exit code, says what is wrong and where, and leaves nothing half-made.
 """
 
-import os
-import re
 import socket
 import struct
 import subprocess
@@ -12,162 +10,28 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import BIN, Cluster, Failure, run_file, wait_for  # noqa: E402
-
-# As root, modes of files mean nothing without this.
-AS_ANYONE = ()
-if os.geteuid() == 0:
-    AS_ANYONE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
-
-DONE, FAILED, BAD_INPUT, UNREACHABLE = 0, 1, 2, 3
+from bad_files import (bad_data, bad_graph_sizes, bad_preparation, bad_run_files,  # noqa: E402
+                       not_files)
+from harness import BIN, Cluster, Failure, wait_for  # noqa: E402
+from refusals import (AS_ANYONE, BAD_INPUT, FAILED, UNREACHABLE, Checker,  # noqa: E402
+                      daemon_refused)
 
 
-class Checker:
-    def __init__(self, cluster):
-        self.cluster = cluster
-        self.count = 0
-
-    def refused(self, what, code, patterns, *arguments, **options):
-        done = self.cluster.command(*arguments, **options)
-        message = done.stderr.strip()
-        self.count += 1
-        print(f"  {what}: {done.returncode}: {message[:150]}", flush=True)
-        if done.returncode != code:
-            raise Failure(f"{what}: exit code {done.returncode}, expected {code}: {message}")
-        for pattern in patterns:
-            if not re.search(pattern, message):
-                raise Failure(f"{what}: no '{pattern}' in: {message}")
-
-    def unwritable(self, *arguments):
-        with open("/dev/full", "wb") as full:
-            done = self.cluster.command(*arguments, stdout=full)
-        self.count += 1
-        if done.returncode != FAILED or "No space left on device" not in done.stderr:
-            raise Failure(f"{arguments} on a full disk: {done.returncode}: {done.stderr}")
-
-    def file_refused(self, what, patterns, text):
-        path = self.cluster.folder / "bad.yaml"
-        path.write_text(text)
-        self.refused(what, BAD_INPUT, patterns, "run", "start", path)
-
-
-def bad_run_files(check):
-    good = run_file("bad")
-
-    def changed(old, new):
-        if old not in good:
-            raise Failure(f"the sample has no '{old}'")
-        return good.replace(old, new)
-
-    line = good[:good.index("micro_batch:")].count("\n") + 1
-    check.file_refused("misspelt key", [rf"bad\.yaml:{line}:", "micro_bach", "micro_batch"],
-                       changed("micro_batch:", "micro_bach:"))
-    check.file_refused("unknown section", ["bad.yaml", "exchang", "exchange"],
-                       changed("exchange:", "exchang:"))
-    check.file_refused("wrong type", ["steps", "many"], changed("steps: 20", "steps: many"))
-    check.file_refused("out of range", ["steps"], changed("steps: 20", "steps: 0"))
-    check.file_refused("negative", ["learning_rate"],
-                       changed("learning_rate: 3.0e-3", "learning_rate: -1"))
-    check.file_refused("heads do not divide", ["heads", "hidden"], changed("heads: 4", "heads: 3"))
-    check.file_refused("micro-batch does not divide", ["micro_batch", "global_batch"],
-                       changed("micro_batch: 1", "micro_batch: 3"))
-    check.file_refused("duplicate key", ["seed"], changed("seed: 7", "seed: 7\n  seed: 8"))
-    check.file_refused("unknown codec", ["codec", "none"], changed("codec: none", "codec: gzip"))
-    check.file_refused("unknown schedule", ["schedule", "gpipe"],
-                       changed("schedule: 1f1b", "schedule: zigzag"))
-    check.file_refused("unknown family", ["family", "gpt2"],
-                       changed("family: gpt2", "family: rnn"))
-    check.file_refused("odd name", ["name"], changed("name: bad", "name: ../../etc"))
-    check.file_refused("control characters", ["name"], changed("name: bad", 'name: "a\\eb"'))
-    check.file_refused("not YAML", [r"bad\.yaml"], "name: [1, 2\n  x: {")
-    check.file_refused("empty file", [r"bad\.yaml"], "")
-    check.file_refused("more stages than cuts", ["stages", "cannot be cut into more"],
-                       changed("stages: auto", "stages: 500"))
-
-
-def bad_data(check):
-    folder = check.cluster.folder
-
-    def with_data(name, content, **options):
-        (folder / name).write_bytes(content)
-        return run_file("bad", train=name, **options)
-
-    check.file_refused("missing data", ["nothing.txt"], run_file("bad", train="nothing.txt"))
-    check.file_refused("empty data", ["empty.txt"], with_data("empty.txt", b""))
-    check.file_refused("text shorter than one context", ["short.txt", "context of 32"],
-                       with_data("short.txt", b"too short"))
-    check.file_refused("vocabulary too small", ["vocab", "128"],
-                       with_data("wide.txt", b"x" * 5000 + b"\xc3\xa9" + b"x" * 5000, vocab=128))
-    check.file_refused("odd length", ["odd.bin"],
-                       with_data("odd.bin", b"\x01\x02\x03" * 3001, tokenizer="uint16"))
-    header = (20240520).to_bytes(4, "little") + (1).to_bytes(4, "little")
-    truncated = header + (10 ** 6).to_bytes(4, "little") + bytes(1012) + bytes(4000)
-    check.file_refused("truncated headed file", ["headed.bin"],
-                       with_data("headed.bin", truncated, tokenizer="uint16"))
-    secret = folder / "secret.txt"
-    secret.write_text("x" * 5000)
-    secret.chmod(0)
-    (folder / "secret.yaml").write_text(run_file("bad", train="secret.txt"))
-    check.refused("unreadable data", BAD_INPUT, ["secret.txt: Permission denied"], "run", "start",
-                  folder / "secret.yaml", prefix=AS_ANYONE)
-    (folder / "secret.yaml").chmod(0)
-    check.refused("unreadable run file", BAD_INPUT, ["secret.yaml: Permission denied"], "run",
-                  "start", folder / "secret.yaml", prefix=AS_ANYONE)
-    check.file_refused("tokens of no known format", ["plain.bin", "uint16 or uint32"],
-                       with_data("plain.bin", bytes(5000), tokenizer="auto"))
-    check.file_refused("no such index", ["plain.idx"],
-                       run_file("bad", train="plain", tokenizer="megatron"))
-    index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 1, 2) + struct.pack("<i3q", 2500, 0, 0, 1)
-    for what, patterns, content in (
-            ("half an index", ["truncated"], index[:50]),
-            ("an index with a count that overflows", ["do not hold exactly"],
-             index[:18] + b"\xff" * 8 + index[26:]),
-            ("an index of floats", ["type 7"], index[:17] + b"\x07" + index[18:]),
-            ("an index of other tokens", ["has 2500 tokens", "has 2000"],
-             index[:34] + struct.pack("<i", 2000) + index[38:])):
-        (folder / "plain.idx").write_bytes(content)
-        check.file_refused(what, ["plain", *patterns],
-                           run_file("bad", train="plain.bin", tokenizer="auto"))
-    check.file_refused("documents without an end", ["text.txt", "data.end_of_document"],
-                       run_file("bad", documents="masked"))
-    check.file_refused("an end that never comes", ["no token 7", "data.end_of_document"],
-                       run_file("bad", documents="separate", end_of_document=7))
-    check.file_refused("an end outside the vocabulary",
-                       [r"bad\.yaml:\d+: 'data.end_of_document'", "model.vocab"],
-                       run_file("bad", documents="masked", end_of_document=256))
-    check.file_refused("nothing but ends", ["one token only"],
-                       with_data("ends.txt", b"\n" * 5000, documents="masked",
-                                 end_of_document=10))
-    (folder / "folder").mkdir()
-    check.file_refused("a folder as data", ["folder"], run_file("bad", train="folder"))
-
-
-def bad_preparation(check):
-    """`data prepare` refuses without a trace; its exit codes are those of every command."""
-    folder = check.cluster.folder
-    (folder / "rows.jsonl").write_text('{"text": "fine"}\n{"text": 1}\n')
-    before = sorted(path.name for path in folder.iterdir())
-
-    def refused(what, patterns, *arguments, code=BAD_INPUT):
-        check.refused(what, code, patterns, "data", "prepare", *arguments)
-
-    to = ("--tokenizer", "bytes", "--to", "prepared.bin")
-    refused("a field that is no text", [r"rows\.jsonl:2", "'text'"], "rows.jsonl", *to)
-    refused("a missing field", [r"rows\.jsonl:1", "'body'"], "rows.jsonl", *to, "--jsonl-field",
-            "body")
-    refused("no such input", ["absent.txt"], "absent.txt", *to)
-    refused("an input like an option", ["--inputs"], *to, "--", "--inputs")
-    refused("an output that exists", ["text.txt exists"], "rows.jsonl", "--tokenizer", "bytes",
-            "--to", "text.txt")
-    refused("an unknown format", ["--format"], "text.txt", *to, "--format", "zip")
-    refused("no tokenizer", ["--tokenizer"], "text.txt", "--to", "prepared.bin")
-    refused("a vocabulary too large", ["65536"], "text.txt", *to, "--width", "16",
-            "--end-of-document", "65536")
-    os.environ["LONGHAUL_PYTHON"] = "/nonexistent/python3"
-    refused("no Python", ["LONGHAUL_PYTHON", "/nonexistent"], "text.txt", *to, code=FAILED)
-    del os.environ["LONGHAUL_PYTHON"]
-    if sorted(path.name for path in folder.iterdir()) != before:
-        raise Failure("a refused preparation left a file")
+def bad_counts(check):
+    """Where a command takes a count, what is negative, broken or too long is bad usage."""
+    generate = ("generate", "--checkpoint", "taken", "--prompt", "x")
+    for command, option in ((("run", "resume", "twice"), "--step"),
+                            (("run", "resume", "twice"), "--stages"),
+                            (("run", "resume", "twice"), "--replicas"),
+                            (("run", "watch", "twice"), "--after"),
+                            (("checkpoint", "export", "twice", "--to", "x"), "--step"),
+                            (("up",), "--workers"), (("up",), "--sites"), (("up",), "--threads"),
+                            (("down",), "--patience"), (generate, "--tokens"),
+                            (generate, "--top-k"), (generate, "--seed"), (generate, "--threads")):
+        for value in (-1, -3, "1.5", "many", 10 ** 30):
+            check.refused(f"{' '.join(command[:2])} {option} {value}", BAD_INPUT,
+                          [f"{option}.*(must be a whole number|not in range)"], *command, option,
+                          value)
 
 
 def bad_requests(check):
@@ -185,8 +49,6 @@ def bad_requests(check):
     check.refused("help of an unknown command", BAD_INPUT, ["'rum'", "'run'"], "rum", "--help")
     check.refused("help of an unknown subcommand", BAD_INPUT, ["'stat'", "'start'"], "run",
                   "--help", "stat")
-    check.refused("watch after a negative step", BAD_INPUT, ["--after", "-1"], "run", "watch", "x",
-                  "--after", -1)
     check.refused("missing argument", BAD_INPUT, ["file"], "run", "start")
     check.refused("wrong option value", BAD_INPUT, ["output"], "run", "ls", "--output", "xml")
     check.refused("odd name", BAD_INPUT, ["a"], "run", "show", "a\x1b[31m/../b")
@@ -310,20 +172,6 @@ def bad_circumstances(check):
                       "--dir", damaged)
 
 
-def daemon_refused(cluster, what, role, config, patterns, code=None):
-    cluster._spawn(role, "refused", config)
-    process = cluster.processes.pop("refused")
-    ended = process.wait(timeout=30)
-    message = (cluster.folder / "refused.log").read_text()
-    (cluster.folder / "refused.log").unlink()
-    print(f"  {what}: {ended}: {message.strip().splitlines()[-1][:150]}", flush=True)
-    if ended == 0 or code not in (None, ended):
-        raise Failure(f"{what}: the daemon ended with {ended}")
-    for pattern in patterns:
-        if not re.search(pattern, message):
-            raise Failure(f"{what}: no '{pattern}' in: {message}")
-
-
 def bad_daemons(cluster):
     folder, token = cluster.folder, cluster.token
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -381,8 +229,9 @@ def main():
     with Cluster() as cluster:
         cluster.start(2)
         check = Checker(cluster)
-        for part in (bad_run_files, bad_data, bad_preparation, bad_requests, bad_generate,
-                     bad_topologies, unwritable_output, bad_circumstances):
+        for part in (bad_run_files, bad_data, bad_graph_sizes, bad_preparation, bad_requests,
+                     not_files, bad_counts, bad_generate, bad_topologies, unwritable_output,
+                     bad_circumstances):
             print(part.__name__, flush=True)
             part(check)
         print("bad_daemons", flush=True)
