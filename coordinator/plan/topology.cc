@@ -1,14 +1,4 @@
-// Topology files: `longhaul plan --topology`.
-//
-//   nodes:
-//     - {name: a1, site: east, host: a, host_cores: 8, threads: 4, gigaflops: 250,
-//        memory_gigabytes_per_second: 20, memory_mebibytes: 16384, numeric_class: avx2,
-//        trusted_network: true}
-//   links:
-//     - {from: east, to: west, latency_milliseconds: 35, megabits_per_second: 400}
-//
-// Only name, site, gigaflops and memory_mebibytes of a node and both ends of a link are needed. A
-// link that is given in one direction only holds for both.
+// Topology files: `longhaul plan --topology`. The format is in docs/formats.md.
 #include <cstdint>
 #include <deque>
 #include <set>

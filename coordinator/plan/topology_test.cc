@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "coordinator/plan/planner.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,6 +37,25 @@ links:
   ASSERT_EQ(topology->links.size(), 1u);
   EXPECT_DOUBLE_EQ(topology->links[0].latency_seconds, 0.035);
   EXPECT_DOUBLE_EQ(topology->links[0].bytes_per_second, 50e6);
+}
+
+// The example of docs/formats.md is the sample in deploy/, and says what it means.
+TEST(ParseTopology, ReadsTheDocumentsExample) {
+  const std::string sample = *ReadFile("deploy/examples/topology.yaml", 1 << 20);
+  EXPECT_THAT(*ReadFile("docs/formats.md", 1 << 20), HasSubstr("```yaml\n" + sample + "```\n"));
+  const absl::StatusOr<Topology> topology = ParseTopology(sample, "topology.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  ASSERT_EQ(topology->nodes.size(), 3u);
+  EXPECT_EQ(topology->nodes[0].host, "rack-3");
+  EXPECT_EQ(topology->nodes[0].host_cores, 16);
+  EXPECT_EQ(topology->nodes[0].bytes_per_second, 40e9);
+  EXPECT_TRUE(topology->nodes[0].trusted_network);
+  EXPECT_EQ(topology->nodes[1].flops_per_second, 600e9);
+  EXPECT_EQ(topology->nodes[2].site, "lisbon");
+  EXPECT_EQ(topology->nodes[2].memory_bytes, int64_t{16} << 30);
+  ASSERT_EQ(topology->links.size(), 3u);
+  EXPECT_DOUBLE_EQ(topology->links[1].latency_seconds, 0.029);
+  EXPECT_DOUBLE_EQ(topology->links[1].bytes_per_second, 25e6);
 }
 
 std::string ErrorOf(absl::string_view yaml) {

@@ -189,7 +189,8 @@ void MembershipClient::Run() {
     lock.unlock();
     SetMembership(end);
     lock.lock();
-    const absl::Time again = clock_.Now() + Backoff(failures);
+    const absl::Time again =
+        clock_.Now() + (unwanted_ ? options_.retry_when_unwanted : RetryPause(options_, failures));
     if (clock_.WaitUntil(lock, changed_, again, [this] { return stopping_; })) return;
   }
 }
@@ -235,14 +236,12 @@ void MembershipClient::SetMembership(const absl::Status& status) {
              {{"coordinator", options_.coordinator}, {"reason", std::string(status.message())}});
 }
 
-absl::Duration MembershipClient::Backoff(int failures) const {
-  if (unwanted_) return options_.retry_when_unwanted;
-  absl::Duration longest = options_.retry_min;
-  for (int i = 1; i < failures && longest < options_.retry_max; ++i) longest *= 2;
-  longest = std::min(longest, options_.retry_max);
-  // Half fixed, half drawn, so that a cluster that lost its coordinator does not return in step.
-  const auto seed = std::array<uint32_t, 2>{static_cast<uint32_t>(options_.jitter_seed),
-                                            static_cast<uint32_t>(options_.jitter_seed >> 32)};
+absl::Duration RetryPause(const MembershipClientOptions& options, int failures) {
+  absl::Duration longest = options.retry_min;
+  for (int i = 1; i < failures && longest < options.retry_max; ++i) longest *= 2;
+  longest = std::min(longest, options.retry_max);
+  const auto seed = std::array<uint32_t, 2>{static_cast<uint32_t>(options.jitter_seed),
+                                            static_cast<uint32_t>(options.jitter_seed >> 32)};
   const uint32_t bits = Philox4x32({static_cast<uint32_t>(failures), 0, 0, 0}, seed)[0];
   return longest * (0.5 + 0.5 * (bits / 4294967296.0));
 }

@@ -35,6 +35,11 @@ struct MembershipClientOptions {
   size_t messages_max = 1 << 17;
 };
 
+// How long to wait before the next attempt, after `failures` in a row (0: the last was accepted).
+// The longest doubles from retry_min to retry_max; half of it is fixed and half drawn by
+// jitter_seed and `failures`, so that a cluster that lost its coordinator does not return in step.
+absl::Duration RetryPause(const MembershipClientOptions& options, int failures);
+
 // Whom the stream serves (WorkerHost's MakeRegister and OnMessage).
 struct ControlListener {
   std::function<worker::Register()> make_register;
@@ -67,7 +72,6 @@ class MembershipClient : public worker::ControlLink {
   // Until the stream's end; sets `accepted` if it began.
   absl::Status RunSession(bool& accepted);
   void SetMembership(const absl::Status& status);
-  absl::Duration Backoff(int failures) const;
 
   const MembershipClientOptions options_;
   const Credentials& credentials_;

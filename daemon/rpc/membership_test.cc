@@ -190,6 +190,35 @@ TEST(Membership, AttachesAgainAfterTheCoordinatorsRestart) {
   EXPECT_TRUE(worker.client().membership().ok());
 }
 
+TEST(RetryPause, DoublesUpToItsLongestAndIsBetweenHalfOfThatAndAll) {
+  MembershipClientOptions options;
+  options.retry_min = absl::Seconds(1);
+  options.retry_max = absl::Seconds(10);
+  const double longest[] = {1, 1, 2, 4, 8, 10, 10};
+  constexpr int kSeeds = 1000;
+  for (int failures = 0; failures < 7; ++failures) {
+    double sum = 0;
+    for (int seed = 0; seed < kSeeds; ++seed) {
+      options.jitter_seed = static_cast<uint64_t>(seed) << 20;
+      const double pause = absl::ToDoubleSeconds(RetryPause(options, failures));
+      EXPECT_GE(pause, longest[failures] / 2);
+      EXPECT_LE(pause, longest[failures]);
+      EXPECT_EQ(pause, absl::ToDoubleSeconds(RetryPause(options, failures)));
+      sum += pause;
+    }
+    // Evenly drawn: the mean of 1000 is within five deviations of 3/4.
+    EXPECT_NEAR(sum / kSeeds, 0.75 * longest[failures], 0.025 * longest[failures]);
+  }
+  EXPECT_LE(RetryPause(options, 30), absl::Seconds(10));
+}
+
+TEST(RetryPause, WorkersOfAClusterDrawDifferently) {
+  MembershipClientOptions a, b;
+  a.jitter_seed = 1;
+  b.jitter_seed = 2;
+  EXPECT_NE(RetryPause(a, 3), RetryPause(b, 3));
+}
+
 TEST(Membership, ARefusalReachesTheWorkerWithItsReason) {
   const auto token = Credentials::FromToken("0123456789abcdef");
   FakeCoordinator coordinator(*token);

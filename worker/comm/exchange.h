@@ -79,10 +79,12 @@ struct ExchangeCounters {
 // comes over a stream after its handshake: a chunk of any frame, a consumption, or a SignOfLife,
 // which an end writes when it has nothing else to write. So a peer that computes for hours, or a
 // slow link over which one frame takes long, is waited for; a link that broke or went silent and
-// does not come back is an error within silence_max, whether or not the peer is well. What does
-// not come from a peer's transport threads is not noticed here: a process that hangs as a whole
-// falls silent here too and loses its lease at the coordinator. A link that delivers corrupt frames
-// only is taken for silent after a few.
+// does not come back is an error within silence_max, whether or not the peer is well. The slowest
+// link that works is one that carries chunk_bytes for each of its `connections` within silence_max:
+// 256 KiB in the 10 s of a usual lease, 0.21 Mbit/s a connection. What does not come from a peer's
+// transport threads is not noticed here: a process that hangs as a whole falls silent here too and
+// loses its lease at the coordinator. A link that delivers corrupt frames only is taken for silent
+// after a few.
 class Exchange : public StreamAcceptor {
  public:
   virtual ~Exchange() = default;
