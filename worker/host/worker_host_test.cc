@@ -15,6 +15,7 @@
 namespace longhaul::worker {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -164,6 +165,27 @@ TEST_F(WorkerHostTest, RegistersWithWhatItTrains) {
   EXPECT_EQ(hello.attachment->run, "r");
   EXPECT_EQ(hello.attachment->epoch, kFirst);
   EXPECT_EQ(hello.attachment->step, 3);
+}
+
+// Unless the worker's configuration says how long: as long as the lease that it was granted, and a
+// second where that is shorter.
+TEST_F(WorkerHostTest, ASilentPeerIsWaitedForAsLongAsTheLease) {
+  for (const absl::Duration lease : {absl::ZeroDuration(), absl::Seconds(20), absl::Minutes(5)}) {
+    StartHost(absl::StrCat("node-", absl::FormatDuration(lease)));
+    host_->OnMessage(Accepted{lease, absl::Seconds(1)});
+    Assignment assignment = OneStage(kFirst);
+    const auto graph = model::BuildGraph(assignment.spec.model);
+    const int ops = static_cast<int>(graph->ops.size());
+    assignment = TestAssignment(assignment.spec, {graph->CutPoints()[1], ops}, /*stage=*/1);
+    AssignAndAwaitReady(assignment);
+    const absl::Time since = clock_.Now();
+    host_->OnMessage(Start{"r", kFirst});
+    const absl::Duration shortest = std::max(lease, absl::Seconds(1));
+    const Failed failed = control_.WaitFor<Failed>([&] { clock_.Advance(shortest / 20); });
+    EXPECT_GE(clock_.Now() - since, shortest);
+    EXPECT_THAT(std::string(failed.status.message()),
+                AllOf(HasSubstr("waited"), HasSubstr("from stage 0 (node-0")));
+  }
 }
 
 // One process for six steps, or one for five and another node for the sixth: the same bits.
