@@ -8,8 +8,14 @@
 namespace longhaul::model {
 
 // Queries are taken in blocks; a block multiplies with the keys up to its end only, which skips
-// most of the masked half of the scores.
-inline constexpr int64_t kAttentionBlockRows = 32;
+// most of the masked half of the scores. Keys are taken in blocks too, so that scores stay in the
+// first cache.
+inline constexpr int64_t kAttentionBlockQueries = 32;
+inline constexpr int64_t kAttentionBlockKeys = 64;
+// Packed rows of a head are padded to whole registers.
+inline constexpr int64_t kAttentionColumns = 32;
+// Rows that are copied where fewer may be read than a product takes together.
+inline constexpr int64_t kAttentionSpareRows = 8;
 // Heads share this many workspace regions at most, so that its size is bounded; each region's heads
 // run one after another.
 inline constexpr int64_t kAttentionRegionsMax = 64;
@@ -18,17 +24,16 @@ constexpr int64_t AttentionRegions(int64_t batch, int64_t heads) {
   return std::min(kAttentionRegionsMax, batch * heads);
 }
 
-// Elements from one row of scores to the next: rows are padded to whole vectors.
-constexpr int64_t AttentionScoreStride(int64_t context) { return (context + 15) / 16 * 16; }
-
-// Elements of one block of scores for all keys.
-constexpr int64_t AttentionBlockElements(int64_t context) {
-  return std::min(kAttentionBlockRows, context) * AttentionScoreStride(context);
+constexpr int64_t AttentionPaddedWidth(int64_t head_width) {
+  return (head_width + kAttentionColumns - 1) / kAttentionColumns * kAttentionColumns;
 }
 
-// Elements of the whole workspace: for each region a block of scores and one of their gradients.
-constexpr int64_t AttentionWorkspaceElements(int64_t batch, int64_t heads, int64_t context) {
-  return AttentionRegions(batch, heads) * 2 * AttentionBlockElements(context);
+// Elements of one region: packed keys or values of the whole context, a block of scores and one of
+// their gradients, four blocks of queries and the like, and the spare rows.
+constexpr int64_t AttentionRegionElements(int64_t context, int64_t head_width) {
+  return (context + 4 * kAttentionBlockQueries + kAttentionSpareRows) *
+             AttentionPaddedWidth(head_width) +
+         2 * kAttentionBlockKeys * kAttentionBlockQueries;
 }
 
 }  // namespace longhaul::model

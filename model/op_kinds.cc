@@ -33,8 +33,8 @@ OpFlops LinearFlops(const Graph& graph, const Op& op, double rows) {
 // block's end.
 double AttendedPairs(int64_t context) {
   double pairs = 0;
-  for (int64_t begin = 0; begin < context; begin += kAttentionBlockRows) {
-    const int64_t end = std::min(context, begin + kAttentionBlockRows);
+  for (int64_t begin = 0; begin < context; begin += kAttentionBlockQueries) {
+    const int64_t end = std::min(context, begin + kAttentionBlockQueries);
     pairs += static_cast<double>(end - begin) * static_cast<double>(end);
   }
   return pairs;
@@ -63,7 +63,8 @@ int64_t AttentionStatistics(const Graph& graph, const Op& op, int64_t micro_batc
 }
 
 int64_t AttentionWorkspace(const Graph& graph, const Op& op, int64_t micro_batch) {
-  return AttentionWorkspaceElements(micro_batch, op.heads, graph.context);
+  return AttentionRegions(micro_batch, op.heads) *
+         AttentionRegionElements(graph.context, HeadWidth(graph, op));
 }
 
 int64_t RotaryConstants(const Graph& graph, const Op& op) {

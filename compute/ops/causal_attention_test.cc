@@ -137,18 +137,24 @@ TYPED_TEST(CausalAttentionTest, ThreadsDoNotMatter) {
   }
 }
 
+// By the number of heads, and by no square of the context.
 TEST(CausalAttentionTest, WorkspaceIsBounded) {
-  const CausalAttentionShape small{
-      .batch = 1, .context = 64, .heads = 1, .kv_heads = 1, .width = 64};
-  const CausalAttentionShape large{
+  CausalAttentionShape shape{
       .batch = 64, .context = 1024, .heads = 16, .kv_heads = 4, .width = 1024};
-  EXPECT_LE(CausalAttentionWorkspace(small), 2 * 64 * 64);
-  EXPECT_LE(CausalAttentionWorkspace(large), int64_t{64} * 2 * 64 * 1024);
+  const int64_t elements = CausalAttentionWorkspace(shape);
+  EXPECT_LE(elements, int64_t{64} * 2 * 64 * shape.context);
+  shape.batch *= 2;
+  EXPECT_EQ(CausalAttentionWorkspace(shape), elements);
+  shape.context *= 2;
+  EXPECT_LE(CausalAttentionWorkspace(shape), 2 * elements);
 }
 
 TEST(CausalAttentionTest, RefusesWrongShapes) {
   const auto backend = MakeCpuBackend(1);
-  float qkv[18] = {}, output[6] = {}, lse[4] = {}, workspace[64] = {};
+  float qkv[18] = {}, output[6] = {}, lse[4] = {};
+  const CausalAttentionShape right{1, 2, 1, 1, 3};
+  const int64_t needed = CausalAttentionWorkspace(right);
+  std::vector<float> workspace(static_cast<size_t>(needed));
   const auto run = [&](const CausalAttentionShape& shape, absl::Span<float> space) {
     return CausalAttentionForward<float>(*backend, shape, qkv, absl::MakeSpan(output),
                                          absl::MakeSpan(lse), space);
@@ -167,13 +173,12 @@ TEST(CausalAttentionTest, RefusesWrongShapes) {
   EXPECT_THAT(refusal({0, 2, 1, 1, 3}), HasSubstr("batch is 0"));
   EXPECT_THAT(refusal({1, 2, 1, 0, 3}), HasSubstr("kv_heads is 0"));
   float short_lse[2] = {};
-  const CausalAttentionShape right{1, 2, 1, 1, 3};
   EXPECT_TRUE(CausalAttentionForward<float>(*backend, right, qkv, absl::MakeSpan(output),
                                             absl::MakeSpan(short_lse), absl::MakeSpan(workspace))
                   .ok());
   const absl::Status status =
       CausalAttentionForward<float>(*backend, right, qkv, absl::MakeSpan(output),
-                                    absl::MakeSpan(short_lse), absl::MakeSpan(workspace, 3));
+                                    absl::MakeSpan(short_lse), absl::MakeSpan(workspace).first(3));
   EXPECT_THAT(std::string(status.message()), HasSubstr("workspace has 3 elements"));
 }
 

@@ -14,6 +14,8 @@
 namespace longhaul::compute {
 namespace {
 
+// Of our kernels' bits: the number rises with every change of them.
+constexpr int kKernelRevision = 2;
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 
@@ -54,8 +56,9 @@ std::unique_ptr<Backend> MakeCpuBackend(int threads) {
 CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
 
 std::string CpuBackend::numeric_class() const {
-  if (BestKernels<float>().multiply != nullptr) return "cpu-longhaul-1-fma-f32";
-  return absl::StrCat("cpu-openblas-", OpenBlasVersion(), "-", openblas_get_corename(), "-f32");
+  const std::string ours = absl::StrCat("cpu-longhaul-", kKernelRevision);
+  if (BestKernels<float>().multiply != nullptr) return ours + "-fma-f32";
+  return absl::StrCat(ours, "-openblas-", OpenBlasVersion(), "-", openblas_get_corename(), "-f32");
 }
 
 absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::Allocate(size_t bytes) {

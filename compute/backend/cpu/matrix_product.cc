@@ -62,7 +62,6 @@ bool MultiplyByKernel(const MatrixProduct<T>& p) {
             .b = {p.b.data, p.b.stride, p.b.transposed},
             .result = p.result,
             .result_stride = p.result_stride,
-            .factor = p.factor,
             .add = p.keep == 1,
             .bias = p.bias,
             .workspace = workspace.get()});
@@ -75,18 +74,18 @@ template <>
 void Multiply<float>(const MatrixProduct<float>& p) {
   CheckProduct(p);
   if (MultiplyByKernel(p)) return;
-  cblas_sgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k),
-              p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), PlaceBias(p),
-              p.result, Narrow(p.result_stride));
+  cblas_sgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k), 1,
+              p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), PlaceBias(p), p.result,
+              Narrow(p.result_stride));
 }
 
 template <>
 void Multiply<double>(const MatrixProduct<double>& p) {
   CheckProduct(p);
   if (MultiplyByKernel(p)) return;
-  cblas_dgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k),
-              p.factor, p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), PlaceBias(p),
-              p.result, Narrow(p.result_stride));
+  cblas_dgemm(CblasRowMajor, Order(p.a), Order(p.b), Narrow(p.m), Narrow(p.n), Narrow(p.k), 1,
+              p.a.data, Narrow(p.a.stride), p.b.data, Narrow(p.b.stride), PlaceBias(p), p.result,
+              Narrow(p.result_stride));
 }
 
 // Equal tiles, so that no thread waits for the one with the largest.

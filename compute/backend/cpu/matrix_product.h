@@ -17,7 +17,7 @@ struct ProductOperand {
   bool transposed = false;
 };
 
-// result [m, n] = factor * a [m, k] * b [k, n] + keep * result + bias; keep is 0 (the old result is
+// result [m, n] = a [m, k] * b [k, n] + keep * result + bias; keep is 0 (the old result is
 // not read) or 1. m, n and k fit in 31 bits; k >= 1.
 template <typename T>
 struct MatrixProduct {
@@ -25,7 +25,6 @@ struct MatrixProduct {
   ProductOperand<T> a, b;  // as multiplied: a is [m, k] after transposition
   T* result = nullptr;
   int64_t result_stride = 0;
-  T factor = 1;
   T keep = 0;
   const T* bias = nullptr;  // [n], added to each row; none with keep = 1
 };

@@ -33,13 +33,14 @@ struct LeftRows {
   int64_t step;
 };
 
+inline int64_t AtMost(int64_t value, int64_t bound) { return value < bound ? value : bound; }
+
 // Where a block goes: rows x columns of it, from `result` on.
 template <typename T>
 struct BlockTarget {
   T* result;
   int64_t stride;
   int64_t rows, columns;
-  T factor;       // of the sums
   bool add;       // to what is there
   const T* bias;  // of each column; not where `add`, and null for none
 };
@@ -70,14 +71,14 @@ inline __attribute__((always_inline)) BlockSums<T, kRows> SumProducts(
   return sums;
 }
 
-// Calls store(r, v, sums * factor) for each register of the block.
+// Calls store(r, c, sums) for each register of the block.
 template <typename T, int kRows, typename Store>
-inline __attribute__((always_inline)) void ForParts(const BlockSums<T, kRows>& sums, T factor,
+inline __attribute__((always_inline)) void ForParts(const BlockSums<T, kRows>& sums,
                                                     const Store& store) {
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
-    store(r, 0, sums.part[r][0] * factor);
-    store(r, kVectorLanes<T>, sums.part[r][1] * factor);
+    store(r, 0, sums.part[r][0]);
+    store(r, kVectorLanes<T>, sums.part[r][1]);
   }
 }
 
@@ -109,22 +110,22 @@ inline __attribute__((always_inline)) void MultiplyBlock(const LeftRows<T, kSide
   const BlockSums<T, kRows> sums = SumProducts<T, kRows, kSideBySide>(left, right, depth);
   if (target.rows < kRows || target.columns < kBlockColumns<T>) {
     T values[kRows * kBlockColumns<T>];
-    ForParts(sums, target.factor, [&](int r, int c, Register<T> part) {
+    ForParts(sums, [&](int r, int c, Register<T> part) {
       StoreRegister(values + r * kBlockColumns<T> + c, part);
     });
     StorePart(values, target);
   } else if (target.add) {
-    ForParts(sums, target.factor, [&](int r, int c, Register<T> part) {
+    ForParts(sums, [&](int r, int c, Register<T> part) {
       T* to = result + r * stride + c;
       StoreRegister(to, LoadRegister(to) + part);
     });
   } else if (target.bias == nullptr) {
-    ForParts(sums, target.factor,
+    ForParts(sums,
              [&](int r, int c, Register<T> part) { StoreRegister(result + r * stride + c, part); });
   } else {
     const Register<T> bias[2] = {LoadRegister(target.bias),
                                  LoadRegister(target.bias + kVectorLanes<T>)};
-    ForParts(sums, target.factor, [&](int r, int c, Register<T> part) {
+    ForParts(sums, [&](int r, int c, Register<T> part) {
       StoreRegister(result + r * stride + c, bias[c > 0] + part);
     });
   }

@@ -4,6 +4,7 @@
 #define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_EXPONENTIAL_H_
 
 #include "compute/backend/cpu/simd/lanes.h"
+#include "compute/backend/cpu/simd/multiply_add.h"
 
 namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET {
 
@@ -49,15 +50,19 @@ inline __attribute__((always_inline)) Register<T> Exponential(Register<T> x) {
   // Comparisons are false for NaN, which therefore stays and comes out as NaN.
   x = x < Splat<T>(Constants::kInputMin) ? Splat<T>(Constants::kInputMin) : x;
   x = x > Splat<T>(Constants::kInputMax) ? Splat<T>(Constants::kInputMax) : x;
-  const Register<T> rounded = x * Constants::kInverseLn2 + Constants::kRounder;
+  const Register<T> rounded =
+      MultiplyAdd(x, Splat<T>(Constants::kInverseLn2), Splat<T>(Constants::kRounder));
   const Register<T> n = rounded - Constants::kRounder;
-  const Register<T> r = (x - n * Constants::kLn2High) - n * Constants::kLn2Low;
+  const Register<T> high = MultiplyAdd(n, Splat<T>(-Constants::kLn2High), x);
+  const Register<T> r = MultiplyAdd(n, Splat<T>(-Constants::kLn2Low), high);
 
   constexpr int kTerms = sizeof(Constants::kPolynomial) / sizeof(T);
   Register<T> p = Splat<T>(Constants::kPolynomial[kTerms - 1]);
 #pragma GCC unroll 16
-  for (int k = kTerms - 2; k >= 0; --k) p = p * r + Constants::kPolynomial[k];
-  const Register<T> fraction = (r * r) * p + r + T{1};
+  for (int k = kTerms - 2; k >= 0; --k) {
+    p = MultiplyAdd(p, r, Splat<T>(Constants::kPolynomial[k]));
+  }
+  const Register<T> fraction = MultiplyAdd(r * r, p, r) + T{1};
 
   // 2^n in two factors, so that both stay normal where the result overflows or is subnormal. The
   // offset keeps the halved number positive; twice the bias is even and larger than any |n|.

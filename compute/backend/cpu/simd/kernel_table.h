@@ -6,6 +6,8 @@
 #ifndef LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_
 #define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNEL_TABLE_H_
 
+#include "compute/backend/cpu/simd/attention_backward_kernel.h"
+#include "compute/backend/cpu/simd/attention_forward_kernel.h"
 #include "compute/backend/cpu/simd/column_kernels.h"
 #include "compute/backend/cpu/simd/dropout_kernel.h"
 #include "compute/backend/cpu/simd/elementwise_kernels.h"
@@ -31,7 +33,6 @@ inline constexpr Kernels<T> kKernels = {
     .add = AddRow<T>,
     .scale = ScaleRow<T>,
     .max = MaxOfRow<T>,
-    .dot = Dot<T>,
     .gelu = Gelu<T>,
     .gelu_backward = GeluGradient<T>,
     .swiglu = SwiGlu<T>,
@@ -40,8 +41,8 @@ inline constexpr Kernels<T> kKernels = {
     .drop = Drop<T>,
     .sum_of_exponentials = SumOfExponentials<T>,
     .exponentials = Exponentials<T>,
-    .visible_exponentials = VisibleExponentials<T>,
-    .visible_softmax_backward = VisibleSoftmaxGradient<T>,
+    .attend = Attend<T>,
+    .attend_backward = AttendBackward<T>,
     .layer_norm = LayerNormRow<T>,
     .layer_norm_backward = LayerNormRowGradient<T>,
     .rms_norm = RmsNormRow<T>,

@@ -1,6 +1,7 @@
-// The inner loops of the CPU operators, compiled once per instruction set. Every build of them
-// gives the same bits: sums run in 16 lanes combined by a fixed tree whatever the register width,
-// nothing is contracted or reassociated, and exp is our own polynomial.
+// The inner loops of the CPU operators, compiled once per instruction set. All builds with fused
+// multiply-add give the same bits, and so do all without: sums run in 16 lanes combined by a fixed
+// tree whatever the register width, nothing is contracted or reassociated, what is rounded once is
+// written as MultiplyAdd, and exp is our own polynomial.
 #ifndef LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNELS_H_
 #define LONGHAUL_COMPUTE_BACKEND_CPU_SIMD_KERNELS_H_
 
@@ -13,20 +14,6 @@ template <typename T>
 struct RowStatistics {
   T mean;
   T inverse_deviation;
-};
-
-// A row of softmax before its division.
-template <typename T>
-struct RowSoftmax {
-  T largest;
-  double sum;  // of exp(element - largest)
-};
-
-template <typename T>
-struct SoftmaxGradientFactors {
-  T log_sum_exp;  // of the row of scores
-  T mean;         // of the gradients, weighted by the probabilities
-  T scale;        // of the scores
 };
 
 // A strided matrix; element (r, c) is data[r * stride + c].
@@ -85,17 +72,53 @@ inline constexpr int64_t kProductColumns = 512;
 inline constexpr int64_t kProductLeftElements = 4 * 12 * (kProductDepth + 16);
 inline constexpr int64_t kProductWorkspace = kProductDepth * kProductColumns + kProductLeftElements;
 
-// result [m, n] = factor * a [m, k] * b [k, n] + bias, or added to what is there. k >= 1.
+// result [m, n] = a [m, k] * b [k, n] + bias, or added to what is there. k >= 1.
 template <typename T>
 struct ProductCall {
   int64_t m, n, k;
   ProductOperandView<T> a, b;  // [m, k] and [k, n] after transposition
   T* result;
   int64_t result_stride;
-  T factor;
   bool add;
   const T* bias;  // [n], or null; null where `add`
   T* workspace;   // kProductWorkspace elements
+};
+
+// Attention takes blocks of this many queries and keys; it pads widths to whole kAttentionColumns.
+inline constexpr int64_t kAttentionQueries = 32;
+inline constexpr int64_t kAttentionKeys = 64;
+inline constexpr int64_t kAttentionColumns = 32;
+// Rows of the width that `spare` holds.
+inline constexpr int64_t kAttentionSpareRows = 8;
+
+// What attention writes while it runs; forward uses half of it.
+template <typename T>
+struct AttentionSpace {
+  T* packed;                    // context * padded width
+  T *scores, *score_gradients;  // kAttentionKeys * kAttentionQueries
+  // kAttentionQueries * padded width
+  T *queries_transposed, *queries, *output_gradients_transposed, *output_gradients;
+  T* spare;  // kAttentionSpareRows * the larger of padded width and kAttentionQueries
+};
+
+// One head of one sequence: its rows lie `stride` apart, those of the output output_stride.
+template <typename T>
+struct AttentionHead {
+  int64_t context;
+  int64_t width, padded_width;
+  int64_t stride, output_stride;
+  T scale;  // of scores
+  const T *queries, *keys, *values;
+  AttentionSpace<T> workspace;
+};
+
+// What backward of a head reads and writes besides the head itself.
+template <typename T>
+struct AttentionGradient {
+  const T *output, *output_gradient;
+  const T* lse;
+  T *queries, *keys, *values;
+  bool add;  // to the gradients of keys and values
 };
 
 // T is float or double. Pointers need no alignment beyond T's. Unless said otherwise an output may
@@ -108,8 +131,6 @@ struct Kernels {
   void (*scale)(const T* input, T factor, T* output, int64_t n);
   // The largest element, -infinity for none; ignores NaN.
   T (*max)(const T* input, int64_t n);
-  // Sum of a * b.
-  T (*dot)(const T* a, const T* b, int64_t n);
 
   void (*gelu)(const T* input, T* output, int64_t n);
   void (*gelu_backward)(const T* input, const T* output_gradient, T* input_gradient, int64_t n);
@@ -129,14 +150,10 @@ struct Kernels {
   // output = exp(input - shift); returns the sum as above.
   double (*exponentials)(const T* input, T shift, T* output, int64_t n);
 
-  // The softmax of attention: rows of n scores of which the first `visible` count, 1 <= visible <=
-  // n; n is a multiple of 16. In place; zeros where a query does not see. scores = exp(scores -
-  // largest), summed as above.
-  RowSoftmax<T> (*visible_exponentials)(T* scores, int64_t visible, int64_t n);
-  // scores = exp(scores - log_sum_exp); gradients = scale * scores * (gradients - mean).
-  void (*visible_softmax_backward)(T* scores, T* gradients,
-                                   const SoftmaxGradientFactors<T>& factors, int64_t visible,
-                                   int64_t n);
+  // Causal attention of one head of one sequence. output: rows head.output_stride apart; lse: one
+  // for each row. Outputs may not be inputs.
+  void (*attend)(const AttentionHead<T>& head, T* output, T* lse);
+  void (*attend_backward)(const AttentionHead<T>& head, const AttentionGradient<T>& gradient);
 
   // width >= 1.
   RowStatistics<T> (*layer_norm)(const T* input, const T* weight, const T* bias, T epsilon,

@@ -1,5 +1,6 @@
 #include "compute/backend/cpu/simd/kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -29,6 +30,15 @@ std::vector<InstructionSet> Sets() {
   InstructionSet sets[kInstructionSetsMax];
   const int count = SupportedInstructionSets(sets);
   return {sets, sets + count};
+}
+
+// Those with fused multiply-add, or those without.
+template <typename T>
+std::vector<InstructionSet> Sets(bool fused) {
+  std::vector<InstructionSet> sets = Sets();
+  std::erase_if(
+      sets, [&](const InstructionSet& set) { return (Of<T>(set).multiply != nullptr) != fused; });
+  return sets;
 }
 
 template <typename T>
@@ -81,6 +91,7 @@ class Trace {
     Elementwise();
     Rows();
     Columns();
+    Attention();
     return bytes_;
   }
 
@@ -133,23 +144,10 @@ class Trace {
   void Rows() {
     std::vector<T> out(x_.size());
     Record(kernels_.max(x_.data(), n_));
-    Record(kernels_.dot(x_.data(), y_.data(), n_));
     Record(kernels_.sum_of_exponentials(x_.data(), T{2}, n_));
     Record(kernels_.exponentials(x_.data(), T{2}, out.data(), n_));
     Record(out);
     Record(kernels_.sum_of_squares(x_.data(), n_));
-    std::vector<T> scores = x_, gradients = y_;
-    scores.resize((x_.size() + 31) / 16 * 16, T{5});
-    gradients.resize(scores.size(), T{5});
-    const int64_t padded = static_cast<int64_t>(scores.size());
-    const RowSoftmax<T> softmax = kernels_.visible_exponentials(scores.data(), n_, padded);
-    Record(softmax.largest);
-    Record(softmax.sum);
-    Record(scores);
-    kernels_.visible_softmax_backward(scores.data(), gradients.data(), {T{2}, T{1} / 3, T{1} / 7},
-                                      n_, padded);
-    Record(scores);
-    Record(gradients);
     const RowStatistics<T> statistics =
         kernels_.layer_norm(x_.data(), y_.data(), z_.data(), T(1e-5), out.data(), n_);
     Record(statistics.mean);
@@ -182,65 +180,125 @@ class Trace {
     }
   }
 
+  // One head whose context and width have n_ elements; the second time gradients are added.
+  void Attention() {
+    const int64_t width = n_ < 100 ? 1 : 37, context = n_ / width;
+    const int64_t padded = (width + kAttentionColumns - 1) / kAttentionColumns * kAttentionColumns;
+    std::vector<T> parts[8];
+    const auto part = [&](int i, int64_t elements) {
+      parts[i].resize(static_cast<size_t>(elements));
+      return parts[i].data();
+    };
+    const AttentionHead<T> head{
+        context,
+        width,
+        padded,
+        width,
+        width,
+        T{1} / 7,
+        x_.data(),
+        y_.data(),
+        z_.data(),
+        {part(0, context * padded), part(1, kAttentionKeys * kAttentionQueries),
+         part(2, kAttentionKeys * kAttentionQueries), part(3, kAttentionQueries * padded),
+         part(4, kAttentionQueries * padded), part(5, kAttentionQueries * padded),
+         part(6, kAttentionQueries * padded), part(7, kAttentionSpareRows * padded)}};
+    std::vector<T> out(x_.size()), lse(x_.size()), queries(x_.size()), keys(x_.size()),
+        values(x_.size());
+    kernels_.attend(head, out.data(), lse.data());
+    for (const bool add : {false, true}) {
+      kernels_.attend_backward(head, {out.data(), y_.data(), lse.data(), queries.data(),
+                                      keys.data(), values.data(), add});
+    }
+    for (const auto& result : {out, lse, queries, keys, values}) Record(result);
+  }
+
   const Kernels<T>& kernels_;
   const int64_t n_;
   const std::vector<T> x_, y_, z_;
   std::string bytes_;
 };
 
-// Products of matrices of many extents around the blocks that the kernels work in, as bytes.
+struct ProductCase {
+  int64_t m, n, k;
+  bool a_transposed, b_transposed, add, bias;
+};
+
+// Elements of a matrix in memory, read as it is stored or transposed.
 template <typename T>
-std::string ProductTrace(const Kernels<T>& kernels) {
-  std::vector<T> workspace(kProductWorkspace);
-  std::string bytes;
-  for (const int64_t m : {1, 7, 19}) {
-    for (const int64_t n : {1, 31, 530}) {
-      for (const int64_t k : {1, 9, 300}) {
-        for (int form = 0; form < 8; ++form) {
-          const Values left = TestValues(m * k, 1), right = TestValues(k * n, 2);
-          const std::vector<T> a(left.begin(), left.end()), b(right.begin(), right.end());
-          const bool a_transposed = form % 2, b_transposed = form / 2 % 2, add = form / 4;
-          std::vector<T> result(static_cast<size_t>(m * n), T{3});
-          kernels.multiply({m,
-                            n,
-                            k,
-                            {a.data(), a_transposed ? m : k, a_transposed},
-                            {b.data(), b_transposed ? k : n, b_transposed},
-                            result.data(),
-                            n,
-                            add ? T{1} : T{1} / 3,
-                            add,
-                            add || a_transposed ? nullptr : b.data(),
-                            workspace.data()});
-          bytes.append(reinterpret_cast<const char*>(result.data()), result.size() * sizeof(T));
+ProductOperandView<T> View(const std::vector<T>& values, int64_t rows, int64_t columns,
+                           bool transposed) {
+  return {values.data(), transposed ? rows : columns, transposed};
+}
+template <typename T>
+T At(const ProductOperandView<T>& view, int64_t row, int64_t column) {
+  return view.data[view.transposed ? column * view.stride + row : row * view.stride + column];
+}
+
+// The definition: sums over kProductDepth in order, each term added by one fused multiply-add,
+// then these partial sums in order.
+template <typename T>
+std::vector<T> ProductByDefinition(const ProductCall<T>& call, std::vector<T> result) {
+  for (int64_t row = 0; row < call.m; ++row) {
+    for (int64_t column = 0; column < call.n; ++column) {
+      T& element = result[static_cast<size_t>(row * call.n + column)];
+      for (int64_t begin = 0; begin < call.k; begin += kProductDepth) {
+        T sum = 0;
+        for (int64_t p = begin; p < std::min(call.k, begin + kProductDepth); ++p) {
+          sum = std::fma(At(call.a, row, p), At(call.b, p, column), sum);
+        }
+        if (begin > 0 || call.add) {
+          element += sum;
+        } else {
+          element = call.bias == nullptr ? sum : call.bias[column] + sum;
         }
       }
     }
   }
-  return bytes;
+  return result;
 }
 
 constexpr int64_t kTraceLengths[] = {1, 2, 7, 15, 16, 17, 31, 33, 48, 63, 100, 1000, 2055};
 
+// Builds with fused multiply-add, and those without.
 TYPED_TEST(KernelsTest, InstructionSetsGiveTheSameBits) {
-  const std::vector<InstructionSet> sets = Sets();
-  for (const int64_t n : kTraceLengths) {
-    const std::string expected = Trace<TypeParam>(Of<TypeParam>(sets[0]), n).Run();
-    for (const InstructionSet& set : sets) {
-      EXPECT_TRUE(Trace<TypeParam>(Of<TypeParam>(set), n).Run() == expected)
-          << set.name << " differs from " << sets[0].name << " for " << n << " elements";
+  for (const bool fused : {false, true}) {
+    const std::vector<InstructionSet> sets = Sets<TypeParam>(fused);
+    for (const int64_t n : kTraceLengths) {
+      for (const InstructionSet& set : sets) {
+        EXPECT_TRUE(Trace<TypeParam>(Of<TypeParam>(set), n).Run() ==
+                    Trace<TypeParam>(Of<TypeParam>(sets[0]), n).Run())
+            << set.name << " differs from " << sets[0].name << " for " << n << " elements";
+      }
     }
   }
 }
 
-TYPED_TEST(KernelsTest, InstructionSetsMultiplyToTheSameBits) {
-  const bool is_float = std::is_same_v<TypeParam, float>;
-  for (const InstructionSet& set : Sets()) {
-    if (Of<TypeParam>(set).multiply == nullptr) continue;
-    EXPECT_EQ(Sha256Hex(ProductTrace(Of<TypeParam>(set))),
-              is_float ? "407922ce535e26a2711ffee6e3343d38ab8029b6565242bd1436724f1f6ddb66"
-                       : "976a7876a99d7c16e9945615e265fbee7d7f65130979e0e651b53671fc63f7ad")
-        << set.name;
+// Extents around the blocks that the kernels work in; 1024 columns are whole pages apart.
+TYPED_TEST(KernelsTest, ProductsHaveTheBitsOfTheirDefinition) {
+  for (const ProductCase& c : {ProductCase{1, 1, 1, false, false, false, false},
+                               ProductCase{7, 31, 9, true, true, false, true},
+                               ProductCase{19, 530, 300, false, true, false, true},
+                               ProductCase{19, 530, 300, true, false, true, false},
+                               ProductCase{61, 33, 513, true, false, false, false},
+                               ProductCase{61, 40, 513, false, false, true, false},
+                               ProductCase{97, 16, 256, true, true, false, false},
+                               ProductCase{13, 1, 257, false, true, true, false},
+                               ProductCase{24, 64, 1024, false, false, false, false}}) {
+    const Values left = TestValues(c.m * c.k, 1), right = TestValues(c.k * c.n, 2);
+    const std::vector<TypeParam> a(left.begin(), left.end()), b(right.begin(), right.end());
+    const std::vector<TypeParam> start(static_cast<size_t>(c.m * c.n), TypeParam{3});
+    std::vector<TypeParam> result, workspace(kProductWorkspace);
+    ProductCall<TypeParam> call{
+        c.m,     c.n, c.k,   View(a, c.m, c.k, c.a_transposed), View(b, c.k, c.n, c.b_transposed),
+        nullptr, c.n, c.add, c.bias ? b.data() : nullptr,       workspace.data()};
+    const std::vector<TypeParam> expected = ProductByDefinition(call, start);
+    for (const InstructionSet& set : Sets<TypeParam>(true)) {
+      result = start;
+      call.result = result.data();
+      Of<TypeParam>(set).multiply(call);
+      EXPECT_TRUE(result == expected) << set.name << " " << c.m << " " << c.n << " " << c.k;
+    }
   }
 }
 
@@ -249,12 +307,15 @@ TYPED_TEST(KernelsTest, InstructionSetsMultiplyToTheSameBits) {
 // right.
 TYPED_TEST(KernelsTest, BitsAreThoseOfEveryOtherBuild) {
   std::string bytes;
-  for (const int64_t n : kTraceLengths)
-    bytes += Trace<TypeParam>(BestKernels<TypeParam>(), n).Run();
+  const std::vector<InstructionSet> fused = Sets<TypeParam>(true);
+  if (fused.empty()) GTEST_SKIP() << "this processor has no fused multiply-add";
+  for (const int64_t n : kTraceLengths) {
+    bytes += Trace<TypeParam>(Of<TypeParam>(fused[0]), n).Run();
+  }
   EXPECT_EQ(Sha256Hex(bytes),
             (std::is_same_v<TypeParam, float>)
-                ? "c6ef09d7acb28a5dde24284a304f4008ba2cc128c94bbe54b17f590b4ea14967"
-                : "b0e91b27c13042f139561bd65c44b9fe2b6df0ce3f41e1105072482b5ae80afe");
+                ? "80bee8a0d69f62b114e8e0d7aae390bc56d21fb0cdcb56149ed5c5f828098ee9"
+                : "865a67214f4bba75ba093f2db5d9132fe34c578ad6d077cc4e9f1bad0f20216b");
 }
 
 TYPED_TEST(KernelsTest, BestIsTheLast) {

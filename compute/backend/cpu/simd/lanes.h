@@ -176,10 +176,9 @@ inline typename RegisterOf<T>::Bits LaneNumbers(Indices<kIndex...>) {
   return typename RegisterOf<T>::Bits{kIndex...};
 }
 
-// The first n lanes, 0 <= n, the others `rest`.
+// The lanes from n on, 0 <= n; the first n are `rest`.
 template <typename T>
-inline __attribute__((always_inline)) Lanes<T> FirstLanes(const Lanes<T>& lanes, int64_t n,
-                                                          T rest) {
+inline __attribute__((always_inline)) Lanes<T> LanesFrom(const Lanes<T>& lanes, int64_t n, T rest) {
   using Bits = typename RegisterOf<T>::Bits;
   using Element = std::remove_reference_t<decltype(Bits{}[0])>;
   const Element bound = static_cast<Element>(n < kLanes ? n : kLanes);
@@ -188,7 +187,7 @@ inline __attribute__((always_inline)) Lanes<T> FirstLanes(const Lanes<T>& lanes,
   for (int p = 0; p < Lanes<T>::kParts; ++p) {
     const Element first = static_cast<Element>(p * Lanes<T>::kPartLanes);
     const Bits number = LaneNumbers<T>(LaneIndices<T>{}) + first;
-    result.part[p] = number < bound - Bits{} ? lanes.part[p] : Splat<T>(rest);
+    result.part[p] = number < bound - Bits{} ? Splat<T>(rest) : lanes.part[p];
   }
   return result;
 }

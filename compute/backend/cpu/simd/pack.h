@@ -80,18 +80,21 @@ void PackRight(const T* from, int64_t stride, bool transposed, int64_t depth, in
   }
 }
 
-// The first `rows` rows of the left matrix, each `depth` long, to[r * to_stride ...]; rows from
-// there to kRows are zero.
+// Copies the first `rows` of kRows rows, each `depth` long, to `to`, to_step elements apart; the
+// others become zero.
 template <int kRows, typename T>
-__attribute__((noinline)) void CopyLeftRows(const T* from, int64_t stride, int64_t depth,
-                                            int64_t rows, T* to, int64_t to_stride) {
-  for (int r = 0; r < kRows; ++r, from += stride, to += to_stride) {
+__attribute__((noinline)) LeftRows<T, false> CopyLeftRows(const LeftRows<T, false>& from,
+                                                          int64_t depth, int64_t rows, T* to,
+                                                          int64_t to_step) {
+  const uint64_t bytes = static_cast<uint64_t>(depth) * sizeof(T);
+  for (int r = 0; r < kRows; ++r) {
     if (r < rows) {
-      __builtin_memcpy(to, from, static_cast<uint64_t>(depth) * sizeof(T));
+      __builtin_memcpy(to + r * to_step, from.data + r * from.step, bytes);
     } else {
-      __builtin_memset(to, 0, static_cast<uint64_t>(depth) * sizeof(T));
+      __builtin_memset(to + r * to_step, 0, bytes);
     }
   }
+  return {to, to_step};
 }
 
 }  // namespace longhaul::compute::LONGHAUL_INSTRUCTION_SET

@@ -45,15 +45,13 @@ void MultiplyRows(const ProductCall<T>& call, const PackedRange& range,
   const bool add = call.add || range.begin > 0;
   BlockTarget<T> target = {};
   target.stride = call.result_stride;
-  target.rows = call.m - row < kProductRows ? call.m - row : kProductRows;
-  target.factor = call.factor;
+  target.rows = AtMost(call.m - row, kProductRows);
   target.add = add;
   for (int64_t c = 0; c < range.columns; c += kBlockColumns<T>) {
     ahead.Fetch(fetched);
     target.result = call.result + row * call.result_stride + range.column + c;
-    target.columns = range.columns - c;
+    target.columns = AtMost(range.columns - c, kBlockColumns<T>);
     target.bias = add || call.bias == nullptr ? nullptr : call.bias + range.column + c;
-    if (target.columns > kBlockColumns<T>) target.columns = kBlockColumns<T>;
     MultiplyBlock<T, kProductRows, kSideBySide>(left, call.workspace + c * range.depth, range.depth,
                                                 target);
   }
@@ -64,13 +62,12 @@ void MultiplyRows(const ProductCall<T>& call, const PackedRange& range,
 template <typename T>
 void MultiplyStored(const ProductCall<T>& call, const PackedRange& range, T* packed) {
   constexpr int64_t kStride = kProductDepth + 16;
+  const bool at_whole_pages = call.a.stride * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
   RowsAhead<T> none = {};
   for (int64_t row = 0; row < call.m; row += kProductRows) {
-    const T* from = call.a.data + row * call.a.stride + range.begin;
-    LeftRows<T, false> left = {from, call.a.stride};
-    if (call.a.stride * sizeof(T) % 4096 == 0 || call.m - row < kProductRows) {
-      CopyLeftRows<kProductRows>(from, call.a.stride, range.depth, call.m - row, packed, kStride);
-      left = {packed, kStride};
+    LeftRows<T, false> left = {call.a.data + row * call.a.stride + range.begin, call.a.stride};
+    if (at_whole_pages || call.m - row < kProductRows) {
+      left = CopyLeftRows<kProductRows>(left, range.depth, call.m - row, packed, kStride);
     }
     MultiplyRows(call, range, left, row, none);
   }
@@ -120,9 +117,9 @@ void MultiplyMatrices(const ProductCall<T>& call) {
   for (int64_t column = 0; column < call.n; column += kProductColumns) {
     PackedRange range = {};
     range.column = column;
-    range.columns = call.n - column < kProductColumns ? call.n - column : kProductColumns;
+    range.columns = AtMost(call.n - column, kProductColumns);
     for (range.begin = 0; range.begin < call.k; range.begin += kProductDepth) {
-      range.depth = call.k - range.begin < kProductDepth ? call.k - range.begin : kProductDepth;
+      range.depth = AtMost(call.k - range.begin, kProductDepth);
       for (int64_t c = 0; c < range.columns; c += kBlockColumns<T>) {
         const int64_t at = column + c;
         const T* from = call.b.data + (call.b.transposed ? at * call.b.stride + range.begin

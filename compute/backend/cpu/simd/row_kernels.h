@@ -20,15 +20,6 @@ T MaxOfRow(const T* input, int64_t n) {
   return FoldLanes(largest, [](Register<T> a, Register<T> b) { return b > a ? b : a; });
 }
 
-template <typename T>
-T Dot(const T* a, const T* b, int64_t n) {
-  Lanes<T> sum = Fill(T{0});
-  ForLanes(n, [&](int64_t i, auto count) {
-    sum = sum + Load(a + i, count, T{0}) * Load(b + i, count, T{0});
-  });
-  return SumOfLanes(sum);
-}
-
 // Sums longer than this continue in double, so that rows as long as a vocabulary stay accurate.
 inline constexpr int64_t kStretch = 1024;
 
@@ -63,63 +54,6 @@ double Exponentials(const T* input, T shift, T* output, int64_t n) {
   return SumExponentials(input, shift, n, [&](int64_t i, const Lanes<T>& exponentials, auto count) {
     Store(output + i, exponentials, count);
   });
-}
-
-// Calls body(offset, lanes) for each 16 elements of the visible ones, those after them -infinity,
-// and writes zeros for the rest of n.
-template <typename T, typename Body>
-inline __attribute__((always_inline)) void ForVisible(T* row, int64_t visible, int64_t n,
-                                                      const Body& body) {
-  const T lowest = -static_cast<T>(__builtin_inf());
-  int64_t i = 0;
-  for (; i + kLanes <= visible; i += kLanes) body(i, Load(row + i));
-  if (i < visible) {
-    body(i, FirstLanes(Load(row + i), visible - i, lowest));
-    i += kLanes;
-  }
-  for (; i < n; i += kLanes) Store(row + i, Fill(T{0}));
-}
-
-template <typename T>
-RowSoftmax<T> VisibleExponentials(T* scores, int64_t visible, int64_t n) {
-  const T lowest = -static_cast<T>(__builtin_inf());
-  const auto larger = [](Register<T> a, Register<T> b) { return b > a ? b : a; };
-  Lanes<T> largest_lanes = Fill(lowest);
-  ForVisible(scores, visible, n, [&](int64_t, const Lanes<T>& lanes) {
-    largest_lanes = Map<T>(larger, largest_lanes, lanes);
-  });
-  const T largest = FoldLanes(largest_lanes, larger);
-  const Lanes<T> shifts = Fill(largest);
-  double total = 0;
-  for (int64_t begin = 0; begin < visible; begin += kStretch) {
-    Lanes<T> sum = Fill(T{0});
-    const int64_t length = visible - begin < kStretch ? visible - begin : kStretch;
-    ForVisible(scores + begin, length, length, [&](int64_t i, const Lanes<T>& lanes) {
-      const Lanes<T> exponentials =
-          Map<T>([](Register<T> x) { return Exponential<T>(x); }, lanes - shifts);
-      Store(scores + begin + i, exponentials);
-      sum = sum + exponentials;
-    });
-    total += static_cast<double>(SumOfLanes(sum));
-  }
-  return {largest, total};
-}
-
-template <typename T>
-void VisibleSoftmaxGradient(T* scores, T* gradients, const SoftmaxGradientFactors<T>& factors,
-                            int64_t visible, int64_t n) {
-  const Lanes<T> shifts = Fill(factors.log_sum_exp), means = Fill(factors.mean),
-                 scales = Fill(factors.scale);
-  ForVisible(scores, visible, n, [&](int64_t i, const Lanes<T>& lanes) {
-    const Lanes<T> probabilities =
-        Map<T>([](Register<T> x) { return Exponential<T>(x); }, lanes - shifts);
-    Store(scores + i, probabilities);
-    const Lanes<T> seen = FirstLanes(Load(gradients + i), visible - i, factors.mean);
-    Store(gradients + i, scales * probabilities * (seen - means));
-  });
-  for (int64_t i = (visible + kLanes - 1) / kLanes * kLanes; i < n; i += kLanes) {
-    Store(gradients + i, Fill(T{0}));
-  }
 }
 
 template <typename T>
