@@ -22,33 +22,46 @@ struct PackedRange {
   int64_t begin, depth;
 };
 
-// Rows of a matrix as it is stored of which a few columns will be read next: far apart in memory,
-// so that no hardware foresees them.
+// The part of the left matrix that is read next, rows x columns of it as it is stored: brought near
+// a few cache lines at a time, since no hardware foresees rows that lie far apart.
 template <typename T>
-struct RowsAhead {
-  const T* next;
-  int64_t stride, rows;
+struct PartAhead {
+  const T* row;
+  int64_t stride;
+  int64_t rows, columns;
+  int64_t lines_at_once;
+  int64_t column = 0;
 
-  inline void Fetch(int64_t count) {
-    constexpr int kLine = 64 / static_cast<int>(sizeof(T));
-    for (; count > 0 && rows > 0; --count, --rows, next += stride) {
-      for (int i = 0; i < kPackedBlocks * kProductRows; i += kLine) __builtin_prefetch(next + i);
+  inline __attribute__((always_inline)) void Fetch() {
+    for (int64_t n = 0; n < lines_at_once && rows > 0; ++n) {
+      __builtin_prefetch(row + column);
+      column += 64 / static_cast<int64_t>(sizeof(T));
+      if (column < columns) continue;
+      column = 0;
+      row += stride;
+      --rows;
     }
   }
 };
 
+// So many that `elements` are near once all columns are multiplied.
+template <typename T>
+inline int64_t LinesAtOnce(int64_t elements, int64_t columns) {
+  const int64_t blocks = (columns + kBlockColumns<T> - 1) / kBlockColumns<T>;
+  return elements * static_cast<int64_t>(sizeof(T)) / (64 * blocks) + 1;
+}
+
 // One block of rows, all columns of the range.
 template <typename T, bool kSideBySide>
 void MultiplyRows(const ProductCall<T>& call, const PackedRange& range,
-                  const LeftRows<T, kSideBySide>& left, int64_t row, RowsAhead<T>& ahead) {
-  const int64_t fetched = range.depth / kPackedBlocks * kBlockColumns<T> / range.columns + 1;
+                  const LeftRows<T, kSideBySide>& left, int64_t row, PartAhead<T>& ahead) {
   const bool add = call.add || range.begin > 0;
   BlockTarget<T> target = {};
   target.stride = call.result_stride;
   target.rows = AtMost(call.m - row, kProductRows);
   target.add = add;
   for (int64_t c = 0; c < range.columns; c += kBlockColumns<T>) {
-    ahead.Fetch(fetched);
+    ahead.Fetch();
     target.result = call.result + row * call.result_stride + range.column + c;
     target.columns = AtMost(range.columns - c, kBlockColumns<T>);
     target.bias = add || call.bias == nullptr ? nullptr : call.bias + range.column + c;
@@ -63,13 +76,16 @@ template <typename T>
 void MultiplyStored(const ProductCall<T>& call, const PackedRange& range, T* packed) {
   constexpr int64_t kStride = kProductDepth + 16;
   const bool at_whole_pages = call.a.stride * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
-  RowsAhead<T> none = {};
+  const int64_t lines = LinesAtOnce<T>(kProductRows * range.depth, range.columns);
   for (int64_t row = 0; row < call.m; row += kProductRows) {
-    LeftRows<T, false> left = {call.a.data + row * call.a.stride + range.begin, call.a.stride};
+    const T* from = call.a.data + row * call.a.stride + range.begin;
+    LeftRows<T, false> left = {from, call.a.stride};
     if (at_whole_pages || call.m - row < kProductRows) {
       left = CopyLeftRows<kProductRows>(left, range.depth, call.m - row, packed, kStride);
     }
-    MultiplyRows(call, range, left, row, none);
+    PartAhead<T> ahead = {from + kProductRows * call.a.stride, call.a.stride,
+                          AtMost(call.m - row - kProductRows, kProductRows), range.depth, lines};
+    MultiplyRows(call, range, left, row, ahead);
   }
 }
 
@@ -96,11 +112,12 @@ void PackLeft(const T* from, int64_t stride, int64_t depth, int64_t columns, T* 
 template <typename T>
 void MultiplyTransposed(const ProductCall<T>& call, const PackedRange& range, T* packed) {
   constexpr int kRows = kProductRows, kTogether = kPackedBlocks * kRows;
+  const int64_t lines = LinesAtOnce<T>(kTogether * range.depth, range.columns * kPackedBlocks);
   for (int64_t first = 0; first < call.m; first += kTogether) {
     const T* from = call.a.data + range.begin * call.a.stride + first;
     PackLeft(from, call.a.stride, range.depth, call.m - first, packed);
-    RowsAhead<T> ahead = {from + kTogether, call.a.stride,
-                          first + 2 * kTogether <= call.m ? range.depth : 0};
+    PartAhead<T> ahead = {from + kTogether, call.a.stride,
+                          first + 2 * kTogether <= call.m ? range.depth : 0, kTogether, lines};
     for (int block = 0; block < kPackedBlocks && first + block * kRows < call.m; ++block) {
       const LeftRows<T, true> left = {packed + block * range.depth * kRows, kRows};
       MultiplyRows(call, range, left, first + block * kRows, ahead);
