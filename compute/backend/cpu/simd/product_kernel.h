@@ -125,6 +125,27 @@ void MultiplyTransposed(const ProductCall<T>& call, const PackedRange& range, T*
   }
 }
 
+// The right matrix, all panels of the range. One that is stored as it is multiplied is read some
+// panels at a time: longer runs of its rows, and the panels' lines still find room in the cache.
+template <typename T>
+void PackRange(const ProductCall<T>& call, const PackedRange& range, T* to) {
+  constexpr int64_t kColumns = kBlockColumns<T>, kTogether = 4 * kColumns;
+  const int64_t stride = call.b.stride;
+  for (int64_t first = 0; first < range.columns; first += kTogether) {
+    const int64_t end = AtMost(first + kTogether, range.columns);
+    for (int64_t c = first; call.b.transposed && c < end; c += kColumns) {
+      PackRight(call.b.data + (range.column + c) * stride + range.begin, stride, true, range.depth,
+                range.columns - c, to + c * range.depth);
+    }
+    for (int64_t p = 0; !call.b.transposed && p < range.depth; ++p) {
+      const T* from = call.b.data + (range.begin + p) * stride + range.column;
+      for (int64_t c = first; c < end; c += kColumns) {
+        CopyOrZero<kColumns>(from + c, range.columns - c, to + c * range.depth + p * kColumns);
+      }
+    }
+  }
+}
+
 template <typename T>
 void MultiplyMatrices(const ProductCall<T>& call) {
   static_assert(kProductColumns % kBlockColumns<T> == 0);
@@ -137,13 +158,7 @@ void MultiplyMatrices(const ProductCall<T>& call) {
     range.columns = AtMost(call.n - column, kProductColumns);
     for (range.begin = 0; range.begin < call.k; range.begin += kProductDepth) {
       range.depth = AtMost(call.k - range.begin, kProductDepth);
-      for (int64_t c = 0; c < range.columns; c += kBlockColumns<T>) {
-        const int64_t at = column + c;
-        const T* from = call.b.data + (call.b.transposed ? at * call.b.stride + range.begin
-                                                         : range.begin * call.b.stride + at);
-        PackRight(from, call.b.stride, call.b.transposed, range.depth, range.columns - c,
-                  right + c * range.depth);
-      }
+      PackRange(call, range, right);
       if (call.a.transposed) {
         MultiplyTransposed(call, range, left);
       } else {
