@@ -57,7 +57,7 @@ def run_file(name, **options):
              validation_fraction=0.1, steps=20, global_batch=8, micro_batch=1,
              learning_rate="3.0e-3", beta2=0.95, weight_decay=0.1, grad_clip=0.5, warmup_steps=2,
              min_learning_rate="1.0e-4", seed=7, evaluate_every=0, stages="auto", schedule="1f1b",
-             codec="none", every=0, family="gpt2", kv_heads="auto", dropout=0,
+             codec="none", every=0, family="gpt2", kv_heads="auto", ffn="auto", dropout=0,
              recompute="auto", graph=None, replicas="1", exact_replicas="false")
     unknown = set(options) - set(o)
     assert not unknown, unknown
@@ -68,6 +68,7 @@ def run_file(name, **options):
   hidden: {o['hidden']}
   heads: {o['heads']}
   kv_heads: {o['kv_heads']}
+  ffn: {o['ffn']}
   context: {o['context']}
   vocab: {o['vocab']}
   tied: {o['tied']}
@@ -334,10 +335,10 @@ class Cluster:
             return shown if shown["step"] >= step else None
         return wait_for(f"run {run} reaches step {step}", reached, seconds)
 
-    def train(self, name, **options):
-        """Runs to the end and returns the steps that were shown."""
+    def train(self, name, timeout=300, **options):
+        """Runs to the end, within `timeout` seconds, and returns the steps that were shown."""
         path = self.write_run(name, **options)
-        lines = self.json_lines("run", "start", path, "--wait", timeout=300)
+        lines = self.json_lines("run", "start", path, "--wait", timeout=timeout)
         if lines[-1].get("state") != "done":
             raise Failure(f"run {name} ended as {lines[-1]}")
         return [line for line in lines if "step" in line]
