@@ -57,7 +57,7 @@ class Backend {
   virtual void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) = 0;
 };
 
-// `threads` >= 1 counts the calling thread. Threads sleep between calls (no spinning).
+// `threads` >= 1 counts the calling thread. Threads sleep between calls, after a moment.
 std::unique_ptr<Backend> MakeCpuBackend(int threads);
 
 }  // namespace longhaul::compute

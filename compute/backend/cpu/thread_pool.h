@@ -13,8 +13,9 @@
 
 namespace longhaul::compute {
 
-// Owns threads - 1 threads; the caller of Run is the last. They sleep between calls and are joined
-// by the destructor. One thread at a time may call Run; a task must not.
+// Owns threads - 1 threads; the caller of Run is the last. Operators follow one another within
+// microseconds, so a thread looks out for the next call for some tens of them before it sleeps; the
+// destructor joins them. One thread at a time may call Run; a task must not.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
@@ -42,9 +43,11 @@ class ThreadPool {
   std::condition_variable work_arrived_;
   std::condition_variable workers_left_;
   const Job* job_ = nullptr;  // guarded by mutex_; null: nothing to join
-  uint64_t generation_ = 0;   // guarded by mutex_; counts jobs
-  int workers_in_job_ = 0;    // guarded by mutex_
-  bool stopping_ = false;     // guarded by mutex_
+  int workers_asleep_ = 0;    // guarded by mutex_
+  // Written under mutex_, read without it by those who look out.
+  std::atomic<uint64_t> generation_{0};  // counts jobs
+  std::atomic<int> workers_in_job_{0};
+  std::atomic<bool> stopping_{false};
   std::atomic<int64_t> next_task_{0};
   std::vector<std::thread> workers_;
 };
