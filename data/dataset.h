@@ -45,8 +45,11 @@ absl::StatusOr<DatasetIndex> IndexFile(const std::string& path);
 class DatasetStore {
  public:
   explicit DatasetStore(std::string folder);
-  // False also for what is no id at all.
+  // Whether it is there in its whole length. False also for what is no id at all.
   bool Has(absl::string_view id) const;
+  // OK if the stored bytes are what the id says; NotFound or DataLoss naming the file if not. Reads
+  // all of them once, and again when the file has changed since or a chunk was found damaged.
+  absl::Status Verify(absl::string_view id) const;
   // `id` must be 64 hexadecimal digits, as those of complete data sets are.
   std::string DataPath(absl::string_view id) const;
   // NotFound, or DataLoss naming the file that no longer is what its id says.
@@ -69,8 +72,12 @@ class DatasetStore {
   absl::Status FillAlone(const DatasetIndex& index, const std::string& id,
                          absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)> fetch);
 
+  // Of a data file: a write changes it. Empty: there is none.
+  std::string StampOf(absl::string_view id) const;
+
   const std::string folder_;
   mutable std::mutex mutex_;
+  mutable std::map<std::string, std::string, std::less<>> verified_;  // guarded by mutex_; stamps
   mutable std::map<std::string, SharedIndex, std::less<>> indexes_;  // guarded by mutex_
   std::set<std::string> filling_;                                    // guarded by mutex_
 };

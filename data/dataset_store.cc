@@ -35,8 +35,13 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 class PartFile {
  public:
   static absl::StatusOr<PartFile> Open(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0) return ErrnoStatus(errno, "open", path);
+    struct stat info;
+    if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+      ::close(fd);
+      return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file; remove it"));
+    }
     return PartFile(path, fd);
   }
   PartFile(PartFile&& other) noexcept
@@ -100,7 +105,36 @@ absl::Status CheckChunk(const DatasetIndex& index, uint64_t chunk, absl::string_
 DatasetStore::DatasetStore(std::string folder) : folder_(std::move(folder)) {}
 
 bool DatasetStore::Has(absl::string_view id) const {
-  return IsSha256Hex(id) && Exists(absl::StrCat(folder_, "/", id, ".json")) && Exists(DataPath(id));
+  const auto index = CachedIndex(id);
+  if (!index.ok()) return false;
+  const auto bytes = FileSize(DataPath(id));
+  return bytes.ok() && *bytes == (*index)->bytes;
+}
+
+std::string DatasetStore::StampOf(absl::string_view id) const {
+  struct stat info;
+  if (::stat(DataPath(id).c_str(), &info) != 0) return "";
+  return absl::StrCat(info.st_ino, " ", info.st_size, " ", info.st_ctim.tv_sec, " ",
+                      info.st_ctim.tv_nsec);
+}
+
+absl::Status DatasetStore::Verify(absl::string_view id) const {
+  LH_RETURN_IF_ERROR(CachedIndex(id).status());
+  const std::string path = DataPath(id), stamp = StampOf(id);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto verified = verified_.find(id);
+    if (verified != verified_.end() && verified->second == stamp) return absl::OkStatus();
+  }
+  if (!Has(id))
+    return absl::DataLossError(absl::StrCat(path, " is damaged: it has another length"));
+  const auto stored = IndexFile(path);
+  if (!stored.ok() || stored->Id() != id) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: it is not what its id says"));
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  verified_[std::string(id)] = stamp;
+  return absl::OkStatus();
 }
 
 std::string DatasetStore::DataPath(absl::string_view id) const {
@@ -117,7 +151,9 @@ absl::StatusOr<DatasetStore::SharedIndex> DatasetStore::CachedIndex(absl::string
   if (!IsSha256Hex(id)) {
     return absl::InvalidArgumentError("a data set's id is 64 hexadecimal digits");
   }
-  if (!Has(id)) return absl::NotFoundError(absl::StrCat("no data set ", id, " in ", folder_));
+  if (!Exists(absl::StrCat(folder_, "/", id, ".json")) || !Exists(DataPath(id))) {
+    return absl::NotFoundError(absl::StrCat("no data set ", id, " in ", folder_));
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   if (const auto found = indexes_.find(id); found != indexes_.end()) return found->second;
   const std::string path = absl::StrCat(folder_, "/", id, ".json");
@@ -147,7 +183,7 @@ absl::Status DatasetStore::Fill(
     std::lock_guard<std::mutex> lock(mutex_);
     filling_.erase(id);
   };
-  if (Has(id)) return absl::OkStatus();
+  if (Verify(id).ok()) return absl::OkStatus();
   return FillAlone(index, id, fetch);
 }
 
@@ -179,10 +215,13 @@ absl::StatusOr<std::string> DatasetStore::ReadChunk(absl::string_view id, uint64
   }
   const std::string path = DataPath(id);
   auto bytes = ReadFileRange(path, chunk * kChunkBytes, index->ChunkBytes(chunk));
-  if (absl::IsOutOfRange(bytes.status())) return absl::DataLossError(bytes.status().message());
-  if (!bytes.ok()) return bytes;
-  LH_RETURN_IF_ERROR(CheckChunk(*index, chunk, *bytes, path));
-  return bytes;
+  if (!bytes.ok() && !absl::IsOutOfRange(bytes.status())) return bytes;
+  const absl::Status good = bytes.ok() ? CheckChunk(*index, chunk, *bytes, path)
+                                       : absl::DataLossError(bytes.status().message());
+  if (good.ok()) return bytes;
+  std::lock_guard<std::mutex> lock(mutex_);
+  verified_.erase(std::string(id));
+  return good;
 }
 
 }  // namespace longhaul::data

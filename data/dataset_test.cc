@@ -189,6 +189,23 @@ TEST_F(DatasetTest, DamageIsFoundWhenServing) {
   EXPECT_EQ(DatasetStore(store_path_).Index(id).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST_F(DatasetTest, WhatChangedOnTheDiskIsTakenAgain) {
+  DatasetStore store(store_path_);
+  ASSERT_TRUE(Fill(store).ok());
+  const std::string path = store.DataPath(index_.Id());
+  EXPECT_TRUE(store.Verify(index_.Id()).ok());
+  std::string changed = content_;
+  changed[kChunkBytes + 5] ^= 1;
+  for (const std::string& damage : {changed, content_.substr(0, kChunkBytes + 9)}) {
+    ASSERT_TRUE(WriteFileAtomically(path, damage).ok());
+    EXPECT_EQ(store.Verify(index_.Id()).code(), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(store.Has(index_.Id()), damage.size() == content_.size());
+    ASSERT_TRUE(Fill(store).ok());
+    EXPECT_TRUE(store.Verify(index_.Id()).ok());
+    EXPECT_EQ(*ReadFile(path, content_.size()), content_);
+  }
+}
+
 TEST_F(DatasetTest, IdsAreNeverPaths) {
   DatasetStore store(store_path_);
   for (const char* id : {"", "..", "../source", "/etc/passwd"}) {

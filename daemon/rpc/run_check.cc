@@ -14,12 +14,15 @@ absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& da
   std::vector<std::string> ids = {spec.data.id};
   if (!spec.data.index_id.empty()) ids.push_back(spec.data.index_id);
   for (const std::string& id : ids) {
-    if (IsSha256Hex(id) && datasets.Has(id)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("data set '", id, "' is not at the coordinator; upload it first"));
+    const absl::Status good = datasets.Verify(id);
+    if (good.ok()) continue;
+    return absl::FailedPreconditionError(absl::StrCat("data set '", id,
+                                                      "' is not at the coordinator; upload it "
+                                                      "first: ",
+                                                      good.message()));
   }
   for (const std::string& file : spec.tokenizer_files) {
-    if (datasets.Has(file.substr(file.find(' ') + 1))) continue;
+    if (datasets.Verify(file.substr(file.find(' ') + 1)).ok()) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         "the tokenizer's file '", file, "' is not at the coordinator; upload it first"));
   }

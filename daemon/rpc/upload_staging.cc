@@ -33,7 +33,7 @@ absl::Status UploadStaging::Clear() { return RemoveFolder(folder_); }
 absl::StatusOr<std::vector<uint64_t>> UploadStaging::Begin(const data::DatasetIndex& index) {
   LH_RETURN_IF_ERROR(index.Validate());
   const std::string id = index.Id();
-  if (store_.Has(id)) return std::vector<uint64_t>();
+  if (store_.Verify(id).ok()) return std::vector<uint64_t>();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!uploads_.contains(id) && uploads_.size() >= uploads_max_) {
@@ -80,7 +80,7 @@ absl::Status UploadStaging::Put(const std::string& id, uint64_t chunk, absl::str
 }
 
 absl::Status UploadStaging::Finish(const std::string& id) {
-  if (IsSha256Hex(id) && store_.Has(id)) return absl::OkStatus();
+  if (IsSha256Hex(id) && store_.Verify(id).ok()) return absl::OkStatus();
   LH_ASSIGN_OR_RETURN(const SharedIndex index, Find(id));
   const auto fetch = [this, &id, &index](uint64_t chunk) -> absl::StatusOr<std::string> {
     LH_RETURN_IF_ERROR(Find(id).status());
