@@ -259,14 +259,19 @@ grpc::Status AdminServer::ListCheckpoints(grpc::ServerContext* context,
   const coordinator::State state = parts_.host.SnapshotRun(request->run());
   const auto run = state.runs.find(request->run());
   if (run == state.runs.end()) return ToGrpc(NoRun(request->run()));
+  // The run's record decides what there is, for this, for an export and for a resume; a manifest's
+  // file is its copy.
   std::vector<std::string> damaged;
-  const auto manifests = parts_.shards.Manifests(request->run(), &damaged);
-  if (!manifests.ok()) return ToGrpc(manifests.status());
-  for (const checkpoint::Manifest& manifest : *manifests) {
+  const auto files = parts_.shards.Manifests(request->run(), &damaged);
+  for (const checkpoint::Manifest& manifest : CheckpointsOf(run->second)) {
+    std::string note = CheckpointNote(run->second, manifest);
+    if (!files.ok() || std::find(files->begin(), files->end(), manifest) == files->end()) {
+      absl::StrAppend(&note, note.empty() ? "" : "; ",
+                      "its manifest's file is damaged or gone, the run's record of it is used");
+    }
     response->add_manifest_json(checkpoint::ToJson(manifest));
-    response->add_notes(WireText(CheckpointNote(run->second, manifest), kTextBytesMax));
+    response->add_notes(WireText(note, kTextBytesMax));
   }
-  for (const std::string& text : damaged) response->add_damaged(WireText(text, kTextBytesMax));
   return grpc::Status::OK;
 }
 

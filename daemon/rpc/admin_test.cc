@@ -230,16 +230,17 @@ TEST_F(AdminTest, CheckpointsComeWithWhatIsWrongWithThem) {
   const std::string folder = folder_ + "/checkpoints/manifests/first/";
   ASSERT_TRUE(MakeDirectories(folder).ok());
   for (const int64_t step : {10, 20, 30}) {
-    const std::string json = checkpoint::ToJson(manifest(step));
+    const std::string json = step == 10 ? "cut sho" : checkpoint::ToJson(manifest(step));
     ASSERT_TRUE(WriteFileAtomically(absl::StrCat(folder, step, ".json"), json).ok());
   }
-  host_.SetCheckpoints(manifest(10), {{manifest(20), "stage 1's shard"}});
+  host_.SetCheckpoints(manifest(10), {{manifest(20), "stage 1's shard"}, {manifest(30), ""}});
   v1::ListCheckpointsRequest request;
   request.set_run("first");
   v1::ListCheckpointsResponse response;
   ASSERT_TRUE(stub_->ListCheckpoints(Context().get(), request, &response).ok());
   EXPECT_THAT(response.notes(),
-              testing::ElementsAre("", "damaged: stage 1's shard", HasSubstr("left behind")));
+              testing::ElementsAre(HasSubstr("manifest's file is damaged"),
+                                   "damaged: stage 1's shard", HasSubstr("left behind")));
 }
 
 TEST_F(AdminTest, BadRequestsAreRefusedBeforeTheHost) {

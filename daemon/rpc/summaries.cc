@@ -118,6 +118,16 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord&
   return summary;
 }
 
+std::vector<checkpoint::Manifest> CheckpointsOf(const RunRecord& run) {
+  std::vector<checkpoint::Manifest> all;
+  for (const coordinator::OtherCheckpoint& other : run.other_checkpoints) {
+    all.push_back(other.manifest);
+  }
+  if (run.checkpoint.has_value()) all.push_back(*run.checkpoint);
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  return all;
+}
+
 std::string CheckpointNote(const RunRecord& run, const checkpoint::Manifest& manifest) {
   for (const coordinator::OtherCheckpoint& other : run.other_checkpoints) {
     if (other.manifest == manifest && !other.damage.empty()) {

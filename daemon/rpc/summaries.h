@@ -21,6 +21,8 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const coordinator::State& state,
                                             const coordinator::RunRecord& run,
                                             coordinator::CoordinatorHost& host, bool whole);
 
+// All that a resume can name, ascending by step.
+std::vector<checkpoint::Manifest> CheckpointsOf(const coordinator::RunRecord& run);
 // What a person should know of a stored checkpoint of the run: that it is damaged, or was left
 // behind when the run went back; empty: nothing.
 std::string CheckpointNote(const coordinator::RunRecord& run, const checkpoint::Manifest& manifest);
