@@ -97,7 +97,10 @@ absl::StatusOr<std::string> ShardStore::GetShard(absl::string_view sha256) const
     return absl::InvalidArgumentError("a shard's name is 64 hexadecimal digits");
   }
   const std::string path = ShardPath(sha256);
-  LH_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path, std::numeric_limits<uint64_t>::max()));
+  absl::StatusOr<std::string> read = ReadFile(path, std::numeric_limits<uint64_t>::max());
+  // Something else in a shard's place, a folder or a pipe.
+  if (absl::IsInvalidArgument(read.status())) return absl::DataLossError(read.status().message());
+  LH_ASSIGN_OR_RETURN(std::string bytes, std::move(read));
   if (Sha256Hex(bytes) != sha256) {
     return absl::DataLossError(
         absl::StrCat("checkpoint shard ", path, " is damaged: its bytes do not have its hash"));
@@ -109,7 +112,9 @@ absl::StatusOr<uint64_t> ShardStore::ShardBytes(absl::string_view sha256) const 
   if (!IsSha256Hex(sha256)) {
     return absl::InvalidArgumentError("a shard's name is 64 hexadecimal digits");
   }
-  return FileSize(ShardPath(sha256));
+  const absl::StatusOr<uint64_t> bytes = FileSize(ShardPath(sha256));
+  if (absl::IsInvalidArgument(bytes.status())) return absl::DataLossError(bytes.status().message());
+  return bytes;
 }
 
 absl::StatusOr<std::vector<std::string>> ShardStore::UnnamedShards() const {

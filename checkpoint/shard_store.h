@@ -24,7 +24,8 @@ class ShardStore {
   // Idempotent; replaces a stored shard that is damaged. InvalidArgument if `sha256` is no hash,
   // DataLoss if the bytes do not have the hash; ResourceExhausted on a full disk.
   absl::Status PutShard(absl::string_view sha256, absl::string_view bytes);
-  // NotFound, or DataLoss naming the file if the stored bytes no longer have the hash.
+  // NotFound, or DataLoss naming the file if the stored bytes no longer have the hash, or it is no
+  // file at all (a pipe, a device) any more.
   absl::StatusOr<std::string> GetShard(absl::string_view sha256) const;
   // The length of a stored shard, whose bytes are not checked. NotFound.
   absl::StatusOr<uint64_t> ShardBytes(absl::string_view sha256) const;

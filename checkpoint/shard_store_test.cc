@@ -1,6 +1,7 @@
 #include "checkpoint/shard_store.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -114,6 +115,19 @@ TEST_F(ShardStoreTest, DamagedShardsAreFoundAndRepairedByPutting) {
   EXPECT_EQ(store_.GetShard(shard.sha256).status().code(), absl::StatusCode::kDataLoss);
   ASSERT_TRUE(store_.PutShard(shard.sha256, bytes).ok());
   EXPECT_EQ(*store_.GetShard(shard.sha256), bytes);
+}
+
+TEST_F(ShardStoreTest, APipeInPlaceOfAShardIsDamageAndIsNotWaitedFor) {
+  const std::string bytes = "bytes of a shard";
+  const std::string name = Sha256Hex(bytes);
+  ASSERT_TRUE(store_.PutShard(name, bytes).ok());
+  const std::string path = folder_ + "/shards/" + name;
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(store_.GetShard(name).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(store_.ShardBytes(name).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(store_.PutShard(name, bytes).ok());
+  EXPECT_EQ(*store_.GetShard(name), bytes);
 }
 
 TEST_F(ShardStoreTest, CommitsAreReadBackInOrderOfSteps) {
