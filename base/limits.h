@@ -10,6 +10,8 @@ namespace longhaul {
 inline constexpr int kReplicasMax = 64;
 // What one replica tells its peers, so that they can meet: bytes on the control stream.
 inline constexpr size_t kRendezvousBytesMax = 16384;
+// Steps skipped one after the other, since their gradients were not finite, that end a run.
+inline constexpr int kSkippedStepsMax = 10;
 
 }  // namespace longhaul
 

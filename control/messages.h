@@ -82,6 +82,9 @@ struct Failed {
   absl::Status status;  // names peer and micro-batch
   // SHA-256 of a shard of its checkpoint that nobody has intact; empty: it is not for that.
   std::string damaged_shard = "";
+  // The numbers of the run are no numbers any more, so that it cannot go on: where they were lost,
+  // lower is nearer to the cause (worker/host/divergence.h). Below 0: in a parameter.
+  std::optional<int64_t> divergence = std::nullopt;
 };
 
 // --- to the worker ---

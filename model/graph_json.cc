@@ -72,6 +72,10 @@ absl::Status ReadInit(const Json& json, Initializer& init) {
     return absl::OkStatus();
   }
   LH_ASSIGN_OR_RETURN(init.standard_deviation, ReadPositive(json, "standard_deviation"));
+  if (init.standard_deviation > kStandardDeviationMax) {
+    return Invalid("'standard_deviation' must be at most ", kStandardDeviationMax, ", got ",
+                   init.standard_deviation, ": weights drawn with it are no numbers");
+  }
   return absl::OkStatus();
 }
 

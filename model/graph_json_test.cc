@@ -102,6 +102,7 @@ TEST(GraphJson, DefectsAreNamed) {
       {"\"shape\": [4, 4]", "\"shape\": []", "1 or 2 sizes"},
       {"\"ones\"", "\"uniform\"", "'init' is 'uniform'; use one of: zeros, ones, normal"},
       {"0.02", "-1", "'standard_deviation' must be above 0"},
+      {"0.02", "1e38", "'standard_deviation' must be at most 1e+30"},
       {"\"layers\": 1", "\"layers\": 100000", "'layers'"},
       {"\"vocab\": 5", "\"vocab\": 1e30", "'vocab'"},
       {"\"schema\": 1", "\"schema\": 2", "schema"},

@@ -18,6 +18,8 @@ inline constexpr int64_t kWidthMax = int64_t{1} << 24;            // columns of 
 inline constexpr int64_t kTotalWidthMax = int64_t{1} << 32;       // columns of all edges
 inline constexpr int64_t kTotalParametersMax = int64_t{1} << 48;  // elements of all parameters
 inline constexpr int64_t kRowsMax = int64_t{1} << 24;             // tokens of one micro-batch
+// Of initial weights: far draws with a greater one are no floats.
+inline constexpr double kStandardDeviationMax = 1e30;
 
 // Byte counts of plans saturate here: no machine has as much, and sums of a few still fit.
 inline constexpr int64_t kBytesMax = int64_t{1} << 59;

@@ -1,5 +1,6 @@
 #include "compute/stage/stage.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -71,6 +72,7 @@ class GraphStage : public Stage<T> {
   absl::Status Forward(const ForwardPass& pass) override;
   absl::Status Backward(int slot) override;
   void WatchBackward(std::function<void(int op)> watch) override { watch_ = std::move(watch); }
+  void LookForNotFinite(NotFinite* found) override { found_ = found; }
   absl::Status ZeroGradients() override {
     auto& array = arrays_.gradient_array();
     return backend_.Zero(array.data(), static_cast<size_t>(array.bytes()));
@@ -79,6 +81,9 @@ class GraphStage : public Stage<T> {
   absl::Status SumUses() override;
   absl::Status GradientSumOfSquares(int i, double* sum) override {
     return SumOfSquares<T>(backend_, SummedGradient(i), sum);
+  }
+  absl::Status WeightSumOfSquares(int i, double* sum) override {
+    return SumOfSquares<T>(backend_, arrays_.parameters()[i].weights, sum);
   }
   absl::Status ApplyAdamW(const AdamWStep& step) override;
 
@@ -94,6 +99,14 @@ class GraphStage : public Stage<T> {
   }
   absl::Status CopyIntegers(absl::Span<const int32_t> from, absl::Span<int32_t> to);
   absl::Status CollectContributions(int position);
+  absl::Status CheckForward(const OpCall<T>& call);
+  absl::Status CheckBackward(const OpCall<T>& call);
+  // Whether a value is not finite.
+  absl::StatusOr<bool> IsBad(absl::Span<const T> values) {
+    double sum = 0;
+    LH_RETURN_IF_ERROR(SumOfSquares<T>(backend_, values, &sum));
+    return !std::isfinite(sum);
+  }
 
   const Graph& graph_;
   const OpRange range_;
@@ -103,6 +116,7 @@ class GraphStage : public Stage<T> {
   std::vector<Draws> draws_;           // by slot, of its latest Forward
   int logits_slot_ = 0;                // of the latest Forward
   std::function<void(int op)> watch_;  // of the next Backward
+  NotFinite* found_ = nullptr;         // null: nothing is looked for
 };
 
 template <typename T>
@@ -124,6 +138,7 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
     call.loss_sum = pass.loss_sum;
     call.draws = draws_[slot];
     LH_RETURN_IF_ERROR(ForwardOp(backend_, call));
+    if (found_ != nullptr) LH_RETURN_IF_ERROR(CheckForward(call));
   }
   for (const model::EdgeCopy& copy : arrays_.plan().forward_copies) {
     LH_RETURN_IF_ERROR(
@@ -145,6 +160,7 @@ absl::Status GraphStage<T>::Backward(int slot) {
       continue;
     }
     LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
+    if (found_ != nullptr) LH_RETURN_IF_ERROR(CheckBackward(call));
     if (watch) watch(action.op);
     LH_RETURN_IF_ERROR(CollectContributions(action.op));
   }
@@ -152,6 +168,31 @@ absl::Status GraphStage<T>::Backward(int slot) {
     LH_RETURN_IF_ERROR(
         Copy(arrays_.Scratch(copy.from, copy.edge), arrays_.Scratch(copy.to, copy.edge)));
   }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status GraphStage<T>::CheckForward(const OpCall<T>& call) {
+  if (found_->forward >= 0 && found_->forward <= call.position) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(bool bad, IsBad(call.output));
+  if (call.loss_sum != nullptr && model::HasLoss(graph_, {call.position, call.position + 1})) {
+    bad = bad || !std::isfinite(*call.loss_sum);
+  }
+  if (bad) found_->forward = call.position;
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status GraphStage<T>::CheckBackward(const OpCall<T>& call) {
+  if (found_->backward >= call.position) return absl::OkStatus();
+  bool bad = false;
+  for (const auto* gradients : {&call.input_gradients, &call.parameter_gradients}) {
+    for (const absl::Span<T> values : *gradients) {
+      LH_ASSIGN_OR_RETURN(const bool one, IsBad(values));
+      bad = bad || one;
+    }
+  }
+  if (bad) found_->backward = call.position;
   return absl::OkStatus();
 }
 

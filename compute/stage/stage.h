@@ -35,6 +35,12 @@ struct ForwardPass {
   bool training = false;
 };
 
+// Where a stage first wrote what is no number: operators of the model, by position; -1: nowhere.
+struct NotFinite {
+  int forward = -1;   // the first whose output
+  int backward = -1;  // the last, which backward comes to first, whose gradients
+};
+
 // A parameter held by this stage. Spans point into the stage.
 template <typename T>
 struct StageParameter {
@@ -86,6 +92,9 @@ class Stage {
   // In the next Backward alone, `watch` is called on its thread after each operator, the last
   // first: accumulators of uses by operators from `op` on get nothing more from it.
   virtual void WatchBackward(std::function<void(int op)> watch) = 0;
+  // From now on every Forward and Backward looks at what each operator writes and notes the nearest
+  // to the cause in `found`, until it is null. Costs about a norm of all that is written.
+  virtual void LookForNotFinite(NotFinite* found) = 0;
   virtual absl::Status ZeroGradients() = 0;
 
   // The gradient of a parameter summed over its uses here, in operator order: written into the
@@ -93,6 +102,8 @@ class Stage {
   virtual absl::Status SumUses() = 0;
   // Sum of squares of the summed gradient of parameters()[i]. After SumUses.
   virtual absl::Status GradientSumOfSquares(int i, double* sum) = 0;
+  // Sum of squares of the weights of parameters()[i]: finite if they all are.
+  virtual absl::Status WeightSumOfSquares(int i, double* sum) = 0;
   // AdamW for every parameter; `step.weight_decay` applies to those that decay. After SumUses.
   virtual absl::Status ApplyAdamW(const AdamWStep& step) = 0;
 

@@ -55,6 +55,18 @@ std::string LeaveForOlder(Turn& turn, RunRecord& run) {
   return reason;
 }
 
+// "it has those of steps 10, 20", which are not known to be damaged.
+std::string GoodSteps(const RunRecord& run) {
+  std::vector<int64_t> steps;
+  for (const OtherCheckpoint& other : run.other_checkpoints) {
+    if (other.damage.empty()) steps.push_back(other.manifest.step);
+  }
+  if (run.checkpoint.has_value()) steps.push_back(run.checkpoint->step);
+  std::sort(steps.begin(), steps.end());
+  return steps.empty() ? "it has none"
+                       : absl::StrCat("it has those of steps ", absl::StrJoin(steps, ", "));
+}
+
 // Whether a step needs no checkpoint: initial weights can be drawn again, unless they were given.
 bool IsDrawn(const RunRecord& run, int64_t step) { return step == 0 && run.spec.from.empty(); }
 
@@ -87,15 +99,15 @@ void PruneHistory(Turn& turn, RunRecord& run) {
 }
 
 absl::Status CheckStep(const RunRecord& run, int64_t step) {
-  std::vector<int64_t> steps;
-  for (const OtherCheckpoint& other : run.other_checkpoints) steps.push_back(other.manifest.step);
-  if (run.checkpoint.has_value()) steps.push_back(run.checkpoint->step);
-  std::sort(steps.begin(), steps.end());
-  if (IsDrawn(run, step) || std::binary_search(steps.begin(), steps.end(), step))
+  if (IsDrawn(run, step) || (run.checkpoint.has_value() && run.checkpoint->step == step)) {
     return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat(
-      "run ", run.spec.name, " has no checkpoint of step ", step,
-      steps.empty() ? "; it has none" : "; it has those of steps ", absl::StrJoin(steps, ", ")));
+  }
+  // A damaged one may have been repaired since: loading it tells.
+  for (const OtherCheckpoint& other : run.other_checkpoints) {
+    if (other.manifest.step == step) return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat("run ", run.spec.name, " has no checkpoint of step ",
+                                          step, "; ", GoodSteps(run)));
 }
 
 void ChooseCheckpoint(RunRecord& run, int64_t step) {
@@ -160,6 +172,14 @@ bool FallBack(Turn& turn, const Place& place, const StageFailed& event) {
     Interrupt(turn, run,
               absl::StrCat(DamageNote(run), " and no older one is left: ",
                            NameStage(run, place.stage), ": ", event.said.status.message()),
+              node);
+    return true;
+  }
+  if (run.step_is_named) {
+    Interrupt(turn, run,
+              absl::StrCat("step ", step, " was asked for, but ", DamageNote(run), ": ",
+                           NameStage(run, place.stage), ": ", event.said.status.message(), "; ",
+                           GoodSteps(run)),
               node);
     return true;
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -56,20 +57,53 @@ std::string PhaseTimeout(const State& state, const RunRecord& run) {
   }
 }
 
-}  // namespace
-
-void Interrupt(Turn& turn, RunRecord& run, const std::string& cause, const std::string& node) {
-  run.interrupted_at = turn.now;
-  run.blamed_node = node;
+// The run leaves its nodes.
+void Leave(Turn& turn, RunRecord& run, RunState state, const std::string& cause,
+           const std::string& reason) {
   run.stop_requested = false;
   run.pending_shards.clear();
-  ChangeRun(turn, run, RunState::kInterrupted, RunPhase::kIdle,
-            absl::StrCat(cause, ResumeHint(run)));
+  ChangeRun(turn, run, state, RunPhase::kIdle, reason);
   for (int stage = 0; stage < GroupCount(run); ++stage) {
     if (!run.progress[static_cast<size_t>(stage)].attached) continue;
     const uint64_t session = SessionOf(turn.state, run, stage);
     if (session != 0) turn.Do(AbortStage{session, run.spec.name, run.epoch, cause});
   }
+}
+
+void FailDiverged(Turn& turn, RunRecord& run) {
+  const std::string cause = std::exchange(run.divergence_cause, "");
+  run.diverged.clear();
+  std::string remedy = "; start another run with a lower learning rate";
+  if (run.checkpoint.has_value()) {
+    absl::StrAppend(&remedy, "; its newest checkpoint is of step ", run.checkpoint->step);
+  }
+  Leave(turn, run, RunState::kFailed, cause, absl::StrCat(cause, remedy));
+}
+
+// Every stage sees a run diverge after the same step; the account nearest to the cause is kept.
+void OnDiverged(Turn& turn, const Place& place, const StageFailed& event,
+                const std::string& report) {
+  RunRecord& run = *place.run;
+  const int64_t order = *event.said.divergence;
+  if (run.diverged.empty() || order < run.divergence) {
+    run.divergence = order;
+    run.divergence_cause = report;
+  }
+  if (run.diverged.empty()) {
+    run.phase_deadline = std::min(run.phase_deadline, turn.now + turn.state.options.lease);
+  }
+  run.diverged.insert(place.stage);
+  const bool all = static_cast<int>(run.diverged.size()) == GroupCount(run);
+  if (all || order < 0) FailDiverged(turn, run);
+}
+
+}  // namespace
+
+void Interrupt(Turn& turn, RunRecord& run, const std::string& cause, const std::string& node) {
+  run.interrupted_at = turn.now;
+  run.blamed_node = node;
+  run.diverged.clear();
+  Leave(turn, run, RunState::kInterrupted, cause, absl::StrCat(cause, ResumeHint(run)));
 }
 
 void InterruptForLostNode(Turn& turn, RunRecord& run, int stage) {
@@ -85,6 +119,12 @@ void OnStageFailed(Turn& turn, const StageFailed& event) {
   RunRecord& run = *place.run;
   const std::string report = absl::StrCat(NameStage(run, place.stage), " failed after step ",
                                           event.said.step, ": ", event.said.status.message());
+  if (event.said.divergence.has_value()) return OnDiverged(turn, place, event, report);
+  if (!run.diverged.empty()) {
+    // It lost its peers, which have left.
+    turn.Explain(report);
+    return;
+  }
   const int lost = run.phase == RunPhase::kAdopting ? -1 : FindLostStage(turn.state, run);
   if (lost < 0) {
     Interrupt(turn, run, report, run.plan->stages[static_cast<size_t>(place.stage)].node);
@@ -117,7 +157,14 @@ void BlameLostNode(Turn& turn, const NodeRecord& node) {
 
 void ExpirePhases(Turn& turn) {
   for (RunRecord* run : RunsInOrder(turn.state)) {
+    if (run->step_request.has_value() && turn.now >= run->step_request->until) {
+      AnswerStepRequest(turn, *run);
+    }
     if (!IsActive(*run) || turn.now < run->phase_deadline) continue;
+    if (!run->diverged.empty()) {
+      FailDiverged(turn, *run);
+      continue;
+    }
     Interrupt(turn, *run, PhaseTimeout(turn.state, *run), "");
   }
 }

@@ -139,6 +139,10 @@ void ChangeRun(Turn& turn, RunRecord& run, RunState state, RunPhase phase, std::
   run.phase = phase;
   run.reason = std::move(reason);
   if (!IsActive(run)) run.phase_deadline = absl::InfiniteFuture();
+  if (run.step_request.has_value() && state != RunState::kRunning && state != RunState::kPending) {
+    turn.Refuse(run.step_request->request, absl::FailedPreconditionError(run.reason));
+    run.step_request.reset();
+  }
   if (!state_changed && !reason_changed) return;
   turn.Do(PersistRun{run.spec.name});
   turn.Do(

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,12 @@ struct PlanWaiter {
   std::optional<int64_t> step = std::nullopt;
 };
 
+// A resume from a named step is answered once its checkpoint is loaded, or at `until`.
+struct StepRequest {
+  uint64_t request = 0;
+  absl::Time until;
+};
+
 struct RunRecord {
   run::RunSpec spec;                    // durable
   uint64_t sequence = 0;                // durable: order of creation
@@ -113,6 +120,12 @@ struct RunRecord {
   std::map<int64_t, checkpoint::Manifest> commits;
   absl::Time phase_deadline = absl::InfiniteFuture();  // preparing, ending, adopting: given up then
 
+  // Stages have said that the run has diverged. It fails once all have, or one knows a parameter,
+  // or the phase's deadline has passed.
+  std::set<int> diverged;
+  int64_t divergence = 0;        // the lowest order told
+  std::string divergence_cause;  // as told with it
+
   // --- planning ---
   Epoch planning_epoch;  // named by the newest plan request
   // Nodes offered in the newest plan request, "name/incarnation": not asked again with equal ones.
@@ -121,6 +134,8 @@ struct RunRecord {
   bool planning_ahead = false;
   bool draining = false;  // a drain stopped it: a refused plan stops it for good
   std::optional<PlanWaiter> waiter;
+  bool step_is_named = false;  // a person named the step that the epoch starts after
+  std::optional<StepRequest> step_request;
 
   // --- the newest interruption ---
   absl::Time interrupted_at = absl::InfinitePast();

@@ -26,6 +26,8 @@ void BeginTraining(Turn& turn, RunRecord& run) {
   run.phase = RunPhase::kTraining;
   run.phase_deadline = absl::InfiniteFuture();
   turn.Explain(absl::StrCat("run ", run.spec.name, " trains: ", Describe(run)));
+  AnswerStepRequest(turn, run);
+  run.step_is_named = false;
   for (int stage = 0; stage < GroupCount(run); ++stage) SendStart(turn, run, stage);
   const bool some_ended = std::any_of(run.progress.begin(), run.progress.end(),
                                       [](const StageProgress& p) { return p.ended; });
@@ -69,6 +71,7 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   run.checkpoint_problem.clear();
   run.pending_shards.clear();
   run.commits.clear();
+  run.diverged.clear();
   int64_t reached = 0;
   for (const StageProgress& progress : run.progress) reached = std::max(reached, progress.step);
   run.progress.assign(plan.stages.size(), StageProgress{.attached = true, .step = run.start_step});
@@ -84,11 +87,26 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   run.phase_deadline = turn.now + turn.state.options.prepare_max;
   for (int stage = 0; stage < GroupCount(run); ++stage) SendAssignment(turn, run, stage);
   if (!run.waiter.has_value()) return;
+  run.step_is_named = run.waiter->step.has_value();
+  if (run.step_is_named) {
+    run.step_request = StepRequest{run.waiter->request, turn.now + turn.state.options.lease};
+    run.waiter.reset();
+    return;
+  }
   const std::string how = run.waiter->is_start
                               ? " started: "
                               : absl::StrCat(" resumed after step ", run.start_step, ": ");
   turn.Answer(run.waiter->request, absl::StrCat("run ", run.spec.name, how, Describe(run)));
   run.waiter.reset();
+}
+
+void AnswerStepRequest(Turn& turn, RunRecord& run) {
+  if (!run.step_request.has_value()) return;
+  const bool loads = run.phase == RunPhase::kPreparing;
+  turn.Answer(run.step_request->request,
+              absl::StrCat("run ", run.spec.name, " resumed after step ", run.start_step, ": ",
+                           Describe(run), loads ? "; its checkpoint is being loaded" : ""));
+  run.step_request.reset();
 }
 
 void SendAssignment(Turn& turn, const RunRecord& run, int stage) {

@@ -105,6 +105,8 @@ void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal);
 // --- training.cc ---
 // Puts a plan into force and hands out its stages.
 void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan);
+// A resume from a named step, if one waits for its checkpoint, is carried out.
+void AnswerStepRequest(Turn& turn, RunRecord& run);
 void SendAssignment(Turn& turn, const RunRecord& run, int stage);
 // Tells the stage to train, and where the other replicas are; nothing if its node is not connected.
 void SendStart(Turn& turn, const RunRecord& run, int stage);
@@ -123,8 +125,8 @@ void OnManifestCommitted(Turn& turn, const ManifestCommitted& event);
 void AddCheckpoint(RunRecord& run, checkpoint::Manifest manifest);
 // Forgets and removes those that are too old to be kept.
 void PruneHistory(Turn& turn, RunRecord& run);
-// Whether there is a checkpoint of the step; 0: the initial weights. NotFound lists the steps that
-// there are.
+// Whether there is a checkpoint of the step, damaged or not; 0: the initial weights. NotFound lists
+// the good ones.
 absl::Status CheckStep(const RunRecord& run, int64_t step);
 // Goes back (or forth) to the checkpoint of a step that CheckStep has found.
 void ChooseCheckpoint(RunRecord& run, int64_t step);
@@ -137,8 +139,8 @@ std::string ResumePoint(const RunRecord& run);
 // goes on.
 bool HasLostItsCheckpoint(const RunRecord& run);
 // Whether the stage failed for a damaged shard of its checkpoint: the run then goes back to an
-// older one (never forth to one that was left behind), or is interrupted for want of any, or, where
-// a stop was asked for, stops.
+// older one (never forth to one that was left behind), or is interrupted for want of any or because
+// a person had named this one, or, where a stop was asked for, stops.
 bool FallBack(Turn& turn, const Place& place, const StageFailed& event);
 
 // --- ending.cc ---

@@ -93,6 +93,7 @@ absl::StatusOr<coordinator::Event> ReadFailure(absl::string_view name, const Wir
     if (!event.said.damaged_shard.empty() && !IsSha256Hex(event.said.damaged_shard)) {
       check.Also(absl::InvalidArgumentError("damaged_shard: not 64 hexadecimal digits"));
     }
+    if (wire.has_divergence()) event.said.divergence = wire.divergence();
   }
   LH_RETURN_IF_ERROR(check.status());
   return event;

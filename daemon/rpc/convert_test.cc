@@ -120,9 +120,13 @@ TEST(WorkerToCoordinator, ShardsEndsAndFailures) {
       worker::Failed{"first", kEpoch, 3, 8, absl::DeadlineExceededError("no frame from b2\xFF")});
   EXPECT_EQ(failed.said.status, absl::DeadlineExceededError("no frame from b2?"));
   EXPECT_EQ(failed.said.damaged_shard, "");
+  EXPECT_EQ(failed.said.divergence, std::nullopt);
   const auto damaged = Arrives<coordinator::StageFailed>(
       worker::Failed{"first", kEpoch, 3, 8, absl::DataLossError("bad"), shard.sha256});
   EXPECT_EQ(damaged.said.damaged_shard, shard.sha256);
+  const auto diverged = Arrives<coordinator::StageFailed>(
+      worker::Failed{"first", kEpoch, 3, 8, absl::FailedPreconditionError("inf"), "", -2});
+  EXPECT_EQ(diverged.said.divergence, -2);
 }
 
 TEST(CoordinatorToWorker, Directives) {

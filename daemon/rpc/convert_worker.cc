@@ -83,6 +83,7 @@ struct Writer {
   void operator()(const worker::Failed& message) {
     SetStatus(message.status, SetStagePlace(message, wire.mutable_failed()));
     wire.mutable_failed()->set_damaged_shard(message.damaged_shard);
+    if (message.divergence) wire.mutable_failed()->set_divergence(*message.divergence);
   }
 
   template <typename Wire>

@@ -9,6 +9,7 @@
 #include "compression/frame.h"
 #include "data/dataset.h"
 #include "data/run_data.h"
+#include "worker/host/divergence.h"
 #include "worker/host/stage_state.h"
 
 namespace longhaul::worker {
@@ -97,7 +98,7 @@ void StageJob::Run() {
       absl::StrCat("stage failed after step ", completed_step(), ": ", status.message()));
   outbox_.Add(assignment_.run, assignment_.epoch,
               Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(),
-                     status, damaged_shard_});
+                     status, damaged_shard_, divergence_});
 }
 
 absl::Status StageJob::RunToEnd() {
@@ -133,51 +134,6 @@ absl::Status StageJob::Prepare() {
   return absl::FailedPreconditionError(absl::StrCat(
       "run ", assignment_.run, " computes in numeric class ", assignment_.numeric_class,
       ", this node in ", backend_->numeric_class(), "; bits would differ"));
-}
-
-absl::Status StageJob::OpenData() {
-  if (!plan_.is_first && !plan_.is_last) return absl::OkStatus();
-  const run::RunSpec& spec = assignment_.spec;
-
-  data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
-  LH_RETURN_IF_ERROR(FetchData(store, spec.data.id));
-  if (!spec.data.index_id.empty()) LH_RETURN_IF_ERROR(FetchData(store, spec.data.index_id));
-  LH_ASSIGN_OR_RETURN(tokens_, data::OpenTokens(data::StoredFiles(store, spec.data), spec.data));
-  if (const int64_t tokens = tokens_->source->size(); tokens != spec.data.tokens) {
-    return absl::DataLossError(absl::StrCat("data set ", spec.data.id, " has ", tokens,
-                                            " tokens, the run says ", spec.data.tokens));
-  }
-  batches_.emplace(*tokens_->source, tokens_->documents, split_,
-                   data::BatchOptions{spec.train.seed, spec.train.micro_batch, spec.model.context});
-  return absl::OkStatus();
-}
-
-absl::Status StageJob::FetchData(data::DatasetStore& store, const std::string& id) {
-  if (store.Has(id)) return absl::OkStatus();
-  SetPhase("fetching data");
-  const Patience patience = MakePatience();
-  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, WhileUnavailable(patience, [&] {
-                        return remote_->FetchIndex(id, patience.deadline);
-                      }));
-  if (index.Id() != id) {
-    return absl::DataLossError(
-        absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
-  }
-  return store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
-    LH_RETURN_IF_ERROR(CheckCancelled());
-    return WhileUnavailable(patience,
-                            [&] { return remote_->FetchChunk(id, chunk, patience.deadline); });
-  });
-}
-
-Patience StageJob::MakePatience() {
-  return {dependencies_.clock, dependencies_.clock->Now() + options_.transfer_max,
-          [this](absl::Duration duration) {
-            std::unique_lock<std::mutex> lock(mutex_);
-            dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + duration,
-                                           [this] { return !cancelled_.ok(); });
-            return OwnCopy(cancelled_);
-          }};
 }
 
 absl::Status StageJob::Build() {
@@ -258,7 +214,12 @@ absl::Status StageJob::Train() {
   StageExecutor executor(MakeExecutorOptions(), stage_.get(), exchange.get(),
                          plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
                          assignment_.stage == 0 ? &directives_ : nullptr, dependencies_.clock);
-  LH_RETURN_IF_ERROR(TrainSteps(executor));
+  if (const absl::Status trained = TrainSteps(executor); !trained.ok()) {
+    // All stages are to say the same, so none leaves before the others have the verdict.
+    if (divergence_)
+      exchange->Flush(dependencies_.clock->Now() + *options_.peer_silence_max).IgnoreError();
+    return trained;
+  }
   return exchange->Flush(dependencies_.clock->Now() + kPeerBusyMax);
 }
 
@@ -284,14 +245,21 @@ ExecutorOptions StageJob::MakeExecutorOptions() {
 
 absl::Status StageJob::TrainSteps(StageExecutor& executor) {
   const run::RunSpec& spec = assignment_.spec;
+  DivergenceWatch divergence(plan_.graph, *stage_, assignment_.start_step, spec.train.steps);
   for (int64_t step = assignment_.start_step + 1; step <= spec.train.steps; ++step) {
+    divergence.BeforeStep();
     LH_ASSIGN_OR_RETURN(const StepResult result, executor.RunStep(step));
+    LH_ASSIGN_OR_RETURN(const std::optional<Divergence> diverged, divergence.AfterStep(result));
     {
       std::lock_guard<std::mutex> lock(mutex_);
       completed_step_ = step;
     }
     LH_ASSIGN_OR_RETURN(const StepReport report, MakeReport(executor, result));
     outbox_.AddReport(report);
+    if (diverged) {
+      divergence_ = diverged->order;
+      return absl::FailedPreconditionError(diverged->text);
+    }
     const bool last = step == spec.train.steps || result.directive == Directive::kStop;
     const bool due = spec.checkpoint_every > 0 && step % spec.checkpoint_every == 0;
     if (last || due) Save(step, last);

@@ -95,6 +95,7 @@ class StageJob {
   std::unique_ptr<compute::Backend> backend_;
   std::unique_ptr<compute::Stage<float>> stage_;
   std::unique_ptr<compute::GradientTree<float>> gradient_tree_;  // of exact replicas
+  std::optional<int64_t> divergence_;                            // the run cannot go on
   std::string damaged_shard_;  // of the checkpoint, that nobody has intact; empty: none
 
   ReplicaGroup replicas_;

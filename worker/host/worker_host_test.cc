@@ -209,6 +209,19 @@ TEST_F(WorkerHostTest, StopsAfterTheStepItIsAtAndStoresIt) {
   EXPECT_EQ(control_.WaitFor<ShardStored>().step, ended.step);
 }
 
+TEST_F(WorkerHostTest, ARunThatDivergesEndsByItself) {
+  Assignment assignment = OneStage(kFirst, 100);
+  // Decay makes every weight grow by a great factor in each step.
+  assignment.spec.train.optimizer.learning_rate = 1e3;
+  assignment.spec.train.optimizer.weight_decay = 1e3;
+  AssignAndAwaitReady(assignment);
+  host_->OnMessage(Start{"r", kFirst});
+  const Failed failed = control_.WaitFor<Failed>();
+  EXPECT_TRUE(failed.divergence.has_value());
+  EXPECT_THAT(std::string(failed.status.message()), HasSubstr("not finite"));
+  EXPECT_LT(failed.step, 40);
+}
+
 TEST_F(WorkerHostTest, LeavesWhileItTrains) {
   AssignAndAwaitReady(OneStage(kFirst, 1'000'000));
   host_->OnMessage(Start{"r", kFirst});

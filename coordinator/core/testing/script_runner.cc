@@ -151,10 +151,15 @@ Event Ended(const Command& c) {
 }
 
 Event Failed(const Command& c) {
-  return StageFailed{c.session(),      c.run(),
-                     c.epoch(),        static_cast<int>(c.Whole("stage")),
-                     c.Whole("step"),  absl::UnavailableError(c.Text("why")),
-                     c.Text("damaged")};
+  return StageFailed{
+      c.session(),
+      c.run(),
+      c.epoch(),
+      static_cast<int>(c.Whole("stage")),
+      c.Whole("step"),
+      absl::UnavailableError(c.Text("why")),
+      c.Text("damaged"),
+      c.values.contains("divergence") ? std::optional(c.Whole("divergence")) : std::nullopt};
 }
 
 Event ShardLost(const Command& c) {

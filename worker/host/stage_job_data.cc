@@ -1,0 +1,56 @@
+// How a stage job gets its data set.
+#include "absl/strings/str_cat.h"
+#include "base/status_copy.h"
+#include "base/status_macros.h"
+#include "data/dataset.h"
+#include "data/run_data.h"
+#include "worker/host/stage_job.h"
+
+namespace longhaul::worker {
+
+absl::Status StageJob::OpenData() {
+  if (!plan_.is_first && !plan_.is_last) return absl::OkStatus();
+  const run::RunSpec& spec = assignment_.spec;
+
+  data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
+  LH_RETURN_IF_ERROR(FetchData(store, spec.data.id));
+  if (!spec.data.index_id.empty()) LH_RETURN_IF_ERROR(FetchData(store, spec.data.index_id));
+  LH_ASSIGN_OR_RETURN(tokens_, data::OpenTokens(data::StoredFiles(store, spec.data), spec.data));
+  if (const int64_t tokens = tokens_->source->size(); tokens != spec.data.tokens) {
+    return absl::DataLossError(absl::StrCat("data set ", spec.data.id, " has ", tokens,
+                                            " tokens, the run says ", spec.data.tokens));
+  }
+  batches_.emplace(*tokens_->source, tokens_->documents, split_,
+                   data::BatchOptions{spec.train.seed, spec.train.micro_batch, spec.model.context});
+  return absl::OkStatus();
+}
+
+absl::Status StageJob::FetchData(data::DatasetStore& store, const std::string& id) {
+  if (store.Has(id)) return absl::OkStatus();
+  SetPhase("fetching data");
+  const Patience patience = MakePatience();
+  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, WhileUnavailable(patience, [&] {
+                        return remote_->FetchIndex(id, patience.deadline);
+                      }));
+  if (index.Id() != id) {
+    return absl::DataLossError(
+        absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
+  }
+  return store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
+    LH_RETURN_IF_ERROR(CheckCancelled());
+    return WhileUnavailable(patience,
+                            [&] { return remote_->FetchChunk(id, chunk, patience.deadline); });
+  });
+}
+
+Patience StageJob::MakePatience() {
+  return {dependencies_.clock, dependencies_.clock->Now() + options_.transfer_max,
+          [this](absl::Duration duration) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            dependencies_.clock->WaitUntil(lock, changed_, dependencies_.clock->Now() + duration,
+                                           [this] { return !cancelled_.ok(); });
+            return OwnCopy(cancelled_);
+          }};
+}
+
+}  // namespace longhaul::worker
