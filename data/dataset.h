@@ -78,8 +78,8 @@ class DatasetStore {
   const std::string folder_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::string, std::less<>> verified_;  // guarded by mutex_; stamps
-  mutable std::map<std::string, SharedIndex, std::less<>> indexes_;  // guarded by mutex_
-  std::set<std::string> filling_;                                    // guarded by mutex_
+  mutable std::map<std::string, SharedIndex, std::less<>> indexes_;   // guarded by mutex_
+  std::set<std::string> filling_;                                     // guarded by mutex_
 };
 
 }  // namespace longhaul::data
