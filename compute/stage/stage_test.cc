@@ -8,6 +8,7 @@
 
 #include "compute/stage/testing/in_process_pipeline.h"
 #include "compute/stage/testing/test_graphs.h"
+#include "compute/testing/counting_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/cost.h"
@@ -96,39 +97,6 @@ TEST(StageTest, MemoryIsWhatThePlannerExpects) {
     }
   }
 }
-
-// Forwards everything, and counts allocations.
-class CountingBackend : public Backend {
- public:
-  explicit CountingBackend(Backend& backend) : backend_(backend) {}
-  int allocations() const { return allocations_; }
-
-  DeviceKind kind() const override { return backend_.kind(); }
-  std::string numeric_class() const override { return backend_.numeric_class(); }
-  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override {
-    ++allocations_;
-    return backend_.Allocate(bytes);
-  }
-  absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override {
-    return backend_.CopyToDevice(device, host, bytes);
-  }
-  absl::Status CopyToHost(void* host, const void* device, size_t bytes) override {
-    return backend_.CopyToHost(host, device, bytes);
-  }
-  absl::Status Copy(void* to, const void* from, size_t bytes) override {
-    return backend_.Copy(to, from, bytes);
-  }
-  absl::Status Zero(void* device, size_t bytes) override { return backend_.Zero(device, bytes); }
-  absl::Status Synchronize() override { return backend_.Synchronize(); }
-  int threads() const override { return backend_.threads(); }
-  void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override {
-    backend_.ParallelFor(tasks, task);
-  }
-
- private:
-  Backend& backend_;
-  int allocations_ = 0;
-};
 
 TEST(StageTest, StepsAllocateNothing) {
   const model::Graph graph = Gpt2(3, 24, 3, true);

@@ -1,0 +1,72 @@
+// For tests: a backend that counts what is allocated from it.
+#ifndef LONGHAUL_COMPUTE_TESTING_COUNTING_BACKEND_H_
+#define LONGHAUL_COMPUTE_TESTING_COUNTING_BACKEND_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "compute/backend/backend.h"
+
+namespace longhaul::compute {
+
+// Forwards everything to another backend, which must outlive it, as it must its buffers.
+class CountingBackend : public Backend {
+ public:
+  explicit CountingBackend(Backend& backend) : backend_(backend) {}
+
+  int allocations() const { return allocations_; }
+  // The most that was allocated at one time.
+  int64_t peak_bytes() const { return peak_bytes_; }
+
+  DeviceKind kind() const override { return backend_.kind(); }
+  std::string numeric_class() const override { return backend_.numeric_class(); }
+  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override {
+    LH_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, backend_.Allocate(bytes));
+    ++allocations_;
+    bytes_ += static_cast<int64_t>(bytes);
+    peak_bytes_ = std::max(peak_bytes_, bytes_);
+    return std::make_unique<CountedBuffer>(std::move(buffer), bytes_);
+  }
+  absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override {
+    return backend_.CopyToDevice(device, host, bytes);
+  }
+  absl::Status CopyToHost(void* host, const void* device, size_t bytes) override {
+    return backend_.CopyToHost(host, device, bytes);
+  }
+  absl::Status Copy(void* to, const void* from, size_t bytes) override {
+    return backend_.Copy(to, from, bytes);
+  }
+  absl::Status Zero(void* device, size_t bytes) override { return backend_.Zero(device, bytes); }
+  absl::Status Synchronize() override { return backend_.Synchronize(); }
+  int threads() const override { return backend_.threads(); }
+  void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override {
+    backend_.ParallelFor(tasks, task);
+  }
+
+ private:
+  class CountedBuffer : public Buffer {
+   public:
+    CountedBuffer(std::unique_ptr<Buffer> buffer, int64_t& total)
+        : buffer_(std::move(buffer)), total_(total) {}
+    ~CountedBuffer() override { total_ -= static_cast<int64_t>(buffer_->bytes()); }
+    void* data() override { return buffer_->data(); }
+    size_t bytes() const override { return buffer_->bytes(); }
+
+   private:
+    const std::unique_ptr<Buffer> buffer_;
+    int64_t& total_;
+  };
+
+  Backend& backend_;
+  int allocations_ = 0;
+  int64_t bytes_ = 0;
+  int64_t peak_bytes_ = 0;
+};
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_TESTING_COUNTING_BACKEND_H_
