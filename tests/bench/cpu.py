@@ -6,7 +6,8 @@ for each shape and number of threads the tokens per second, how many times PyTor
 median over rounds, and the spread from the lower to the upper quartile), the share of the rate of
 our own matrix products, and the memory at the peak above what the process held before it built the
 model. FAIL marks a figure that misses its target. One thread is timed by the processor time of its
-process, which other work on the machine leaves alone; several by the clock.
+process, which other work on the machine leaves alone; several by the clock, with the ratio of the
+processor times beside it for a machine that is not idle.
 
 --python names a Python with PyTorch: python3 -m venv .venv && .venv/bin/pip install torch
 Rows already measured for this commit are read from the results file; --fresh measures again.
@@ -41,7 +42,7 @@ class Side:
         words = self.read()
         self.parameters, self.flops = int(words[1]), float(words[2])
         self.train(1)
-        self.steps = max(1, round(ROUND_SECONDS / self.train(1)))
+        self.steps = max(1, round(ROUND_SECONDS / self.train(1)[0]))
 
     def read(self):
         line = self.process.stdout.readline()
@@ -55,7 +56,9 @@ class Side:
         return [float(word) for word in self.read()]
 
     def train(self, steps):
-        return self.ask(f"train {steps}")[self.clock] / steps
+        """Seconds a step: of the clock that counts, and of the processor."""
+        answer = self.ask(f"train {steps}")
+        return answer[self.clock] / steps, answer[1] / steps
 
     def round(self):
         return self.train(self.steps)
@@ -84,18 +87,22 @@ def measure(python, shape, rounds, compiled):
     if len({side.parameters for side in sides.values()}) != 1:
         sys.exit("the sides do not train the same model")
     seconds = {name: [] for name in sides}
+    processor = {name: [] for name in sides}
     rates = []
     for _ in range(rounds):
         for name, side in sides.items():
-            seconds[name].append(side.round())
+            time, of_processor = side.round()
+            seconds[name].append(time)
+            processor[name].append(of_processor)
         rates.append(sides["ours"].product_rate())
     shares = [sides["ours"].flops / time / rate for time, rate in zip(seconds["ours"], rates)]
-    return {"tokens": micro_batch * context, "seconds": seconds, "shares": shares,
+    return {"tokens": micro_batch * context, "seconds": seconds, "processor": processor,
+            "shares": shares,
             "product_rate": statistics.median(rates),
             "peak": {name: side.close() for name, side in sides.items()}}
 
 
-HEADINGS = ["hidden", "vocab", "threads", ("figure", 23), ("measured", 24), "target"]
+HEADINGS = ["hidden", "vocab", "threads", ("figure", 24), ("measured", 24), "target"]
 
 
 def show(bench, shape, row):
@@ -109,6 +116,8 @@ def show(bench, shape, row):
     for name, times in seconds.items():
         line(f"tokens/s, {name}", [row["tokens"] / time for time in times], style=",.0f")
     line("times eager", ratios(seconds, "eager"), AtLeast(eager_target))
+    if shape[2] > 1:
+        line("the same, processor time", ratios(row["processor"], "eager"))
     if "compiled" in seconds:
         line("times compiled", ratios(seconds, "compiled"), AtLeast(COMPILED_TARGET))
     line("matrix product, GFLOP/s", [row["product_rate"] / 1e9])
