@@ -280,7 +280,11 @@ TEST_F(HuggingFaceFilesTest, RefusesOtherDtypesInfinitiesAndDoubledTensors) {
   EXPECT_THAT(ErrorWith(change({"transformer.wpe.weight", "F64", {3, 4}, zeros})),
               HasSubstr("'transformer.wpe.weight' is F64 [3, 4], not F32, F16 or BF16 [3, 4]"));
   EXPECT_THAT(ErrorWith(change({"transformer.wpe.weight", "I32", {3, 4}, zeros.substr(0, 48)})),
-              HasSubstr("is I32"));
+              HasSubstr("'transformer.wpe.weight' is I32 [3, 4], not F32"));
+  EXPECT_THAT(ErrorWith(change({"transformer.wpe.weight", "I64", {3, 4}, zeros})),
+              HasSubstr("'transformer.wpe.weight' is I64 [3, 4], not F32"));
+  EXPECT_THAT(ErrorWith(change({"transformer.wpe.weight", "F8_E4M3", {3, 4}, zeros.substr(0, 12)})),
+              HasSubstr("'transformer.wpe.weight' is F8_E4M3 [3, 4], not F32"));
   for (const std::string dtype : {"F16", "BF16"}) {
     std::string bytes(24, '\0');
     bytes[10] = dtype == "F16" ? '\x00' : '\x80';

@@ -274,6 +274,7 @@ TEST_F(HuggingFaceTest, ImportRefusesOtherTensorsByName) {
   };
   EXPECT_THAT(error_with(files_.model_safetensors.substr(0, files_.model_safetensors.size() - 1)),
               HasSubstr(folder_ + "/model.safetensors: safetensors"));
+  EXPECT_EQ(ImportHuggingFace(folder_).status().code(), absl::StatusCode::kInvalidArgument);
   const SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
   std::vector<TensorView> tensors = file.tensors;
   tensors.pop_back();

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -40,11 +41,16 @@ constexpr std::array<Dtype, 15> kDtypes = {{{"BOOL", 1},
                                             {"U64", 8},
                                             {"F64", 8}}};
 
+const Dtype* FindDtype(absl::string_view name) {
+  const auto found = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                  [name](const Dtype& dtype) { return dtype.name == name; });
+  return found == kDtypes.end() ? nullptr : &*found;
+}
+
 // Bytes of a tensor; nothing for an unknown dtype or a product beyond 64 bits.
 std::optional<uint64_t> TensorBytes(const std::string& dtype, const std::vector<int64_t>& shape) {
-  const auto found = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                  [&dtype](const Dtype& d) { return d.name == dtype; });
-  if (found == kDtypes.end()) return std::nullopt;
+  const Dtype* const found = FindDtype(dtype);
+  if (found == nullptr) return std::nullopt;
   uint64_t bytes = found->bytes;
   for (const int64_t size : shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) {
@@ -83,11 +89,15 @@ absl::StatusOr<TensorView> ParseTensor(const std::string& name, const Json& entr
       static_cast<uint64_t>(offsets[1]) > data.size()) {
     return absl::InvalidArgumentError("its offsets do not lie in the file");
   }
+  if (FindDtype(tensor.dtype) == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("its dtype '", tensor.dtype, "' is not known"));
+  }
   const std::optional<uint64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
   const uint64_t length = static_cast<uint64_t>(offsets[1] - offsets[0]);
   if (bytes != length) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("its ", length, " bytes do not fit its dtype and shape"));
+    return absl::InvalidArgumentError(absl::StrCat("its ", length, " bytes do not fit its dtype ",
+                                                   tensor.dtype, " and shape [",
+                                                   absl::StrJoin(tensor.shape, ", "), "]"));
   }
   tensor.bytes = data.substr(static_cast<size_t>(offsets[0]), static_cast<size_t>(length));
   return tensor;

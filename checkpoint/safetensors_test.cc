@@ -99,6 +99,7 @@ TEST(Safetensors, RefusesBadHeaders) {
   EXPECT_THAT(ErrorOf(File("[]", "")), HasSubstr("not an object"));
   EXPECT_THAT(ErrorOf(File("{}x", "")), HasSubstr("not JSON"));
   EXPECT_THAT(ErrorOf(File("{\"\xFF\":1}", "")), HasSubstr("not JSON"));
+  EXPECT_THAT(ErrorOf(File(R"({"t":{"shape":[1e400]}})", "")), HasSubstr("not JSON"));
   EXPECT_THAT(ErrorOf(File(std::string(100000, '['), "")), HasSubstr("deeper"));
   EXPECT_THAT(ErrorOf(File(R"({"__metadata__":[]})", "")), HasSubstr("metadata"));
   EXPECT_THAT(ErrorOf(File(R"({"__metadata__":{"a":1}})", "")), HasSubstr("metadata 'a'"));
@@ -115,12 +116,17 @@ TEST(Safetensors, RefusesBadTensors) {
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[1]})"), HasSubstr("'data_offsets' is missing"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":1})"),
               HasSubstr("unknown key 'x'"));
-  EXPECT_THAT(error(R"({"dtype":"F31","shape":[1],"data_offsets":[0,4]})"), HasSubstr("dtype"));
-  EXPECT_THAT(error(R"({"dtype":"F64","shape":[1],"data_offsets":[0,4]})"), HasSubstr("4 bytes"));
+  EXPECT_THAT(error(R"({"dtype":"F31","shape":[1],"data_offsets":[0,4]})"),
+              HasSubstr("dtype 'F31'"));
+  EXPECT_THAT(error(R"({"dtype":1,"shape":[1],"data_offsets":[0,4]})"), HasSubstr("'dtype'"));
+  EXPECT_THAT(error(R"({"dtype":"F64","shape":[1],"data_offsets":[0,4]})"),
+              HasSubstr("4 bytes do not fit its dtype F64 and shape [1]"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), HasSubstr("'shape'"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})"), HasSubstr("'shape'"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})"), HasSubstr("'shape'"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"), HasSubstr("offsets"));
+  EXPECT_THAT(error(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"), HasSubstr("offsets"));
+  EXPECT_THAT(error(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4.0]})"), HasSubstr("offsets"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), HasSubstr("offsets"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[1],"data_offsets":[1,5]})"), HasSubstr("offsets"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[1],"data_offsets":[0,18446744073709551615]})"),
@@ -131,6 +137,8 @@ TEST(Safetensors, RefusesBadTensors) {
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"),
               HasSubstr("do not fit"));
   EXPECT_THAT(error(R"({"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]})"),
+              HasSubstr("do not fit"));
+  EXPECT_THAT(error(R"({"dtype":"F32","shape":[4294967296,4294967296,0],"data_offsets":[0,0]})"),
               HasSubstr("do not fit"));
 }
 

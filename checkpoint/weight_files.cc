@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -62,8 +63,10 @@ absl::Status CheckIndex(const WeightFiles& files, const std::string& name,
     return absl::InvalidArgumentError(absl::StrCat("holds the tensor '", tensor.name, "', which ",
                                                    kIndexFile, " does not say is here"));
   }
+  absl::flat_hash_set<absl::string_view> held;  // an index may name very many tensors
+  for (const TensorView& tensor : file.tensors) held.insert(tensor.name);
   for (const auto& [tensor, holder] : files.index) {
-    if (holder != name || file.Find(tensor) != nullptr) continue;
+    if (holder != name || held.contains(tensor)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("lacks the tensor '", tensor, "', which ", kIndexFile, " says is here"));
   }
@@ -104,7 +107,8 @@ absl::Status ReadWeightFiles(const WeightFiles& files,
     LH_ASSIGN_OR_RETURN(const std::string bytes,
                         ReadFile(path, std::numeric_limits<uint64_t>::max()));
     const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(bytes);
-    if (!file.ok()) return Annotate(file.status(), path);
+    // Of a shard of ours this would be lost data; here it is what somebody gave us.
+    if (!file.ok()) return Annotate(absl::InvalidArgumentError(file.status().message()), path);
     LH_RETURN_IF_ERROR(Annotate(CheckIndex(files, name, *file), path));
     for (const TensorView& tensor : file->tensors) {
       LH_RETURN_IF_ERROR(Annotate(take(tensor), path));

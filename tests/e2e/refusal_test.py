@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bad_files import (bad_data, bad_graph_sizes, bad_preparation, bad_run_files,  # noqa: E402
                        not_files)
+from bad_models import bad_models  # noqa: E402
 from harness import BIN, Cluster, Failure, wait_for  # noqa: E402
 from refusals import (AS_ANYONE, BAD_INPUT, FAILED, UNREACHABLE, Checker,  # noqa: E402
                       daemon_refused)
@@ -230,8 +231,8 @@ def main():
         cluster.start(2)
         check = Checker(cluster)
         for part in (bad_run_files, bad_data, bad_graph_sizes, bad_preparation, bad_requests,
-                     not_files, bad_counts, bad_generate, bad_topologies, unwritable_output,
-                     bad_circumstances):
+                     bad_models, not_files, bad_counts, bad_generate, bad_topologies,
+                     unwritable_output, bad_circumstances):
             print(part.__name__, flush=True)
             part(check)
         print("bad_daemons", flush=True)
