@@ -96,6 +96,8 @@ TEST(GraphJson, DefectsAreNamed) {
       {"\"name\": \"w\"", "\"name\": \"table\"", "two parameters are named 'table'"},
       {"\"name\": \"y\", \"layer\": 0", "\"name\": \"x\", \"layer\": 0",
        "two operators are named 'x'"},
+      {"\"w\"", "\"__metadata__\"", "parameter '__metadata__' has a name that checkpoints keep"},
+      {"\"w\"", "\"\xFF\"", "not JSON at byte"},
       {"\"shape\": [4, 4]", "\"shape\": [4, 9223372036854775807]", "parameters[1] 'w': "},
       {"\"shape\": [4, 4]", "\"shape\": [4, 4e0]", "'shape'"},
       {"\"shape\": [4, 4]", "\"shape\": [4, -4]", "'shape'"},

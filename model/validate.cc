@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "model/graph.h"
@@ -70,6 +71,21 @@ absl::Status CheckNames(absl::string_view what, const std::vector<Named>& items)
     if (item.name.empty()) return Invalid("one of the ", what, "s has no name");
     if (!seen.insert(item.name).second)
       return Invalid("two ", what, "s are named '", item.name, "'");
+  }
+  return absl::OkStatus();
+}
+
+// Checkpoints and exports are safetensors files, where a parameter is a tensor of its name with the
+// optimizer's moments beside it (docs/formats.md).
+absl::Status CheckStorable(const std::vector<Parameter>& parameters) {
+  for (const Parameter& parameter : parameters) {
+    if (parameter.name != "__metadata__" && !absl::EndsWith(parameter.name, ".first_moment") &&
+        !absl::EndsWith(parameter.name, ".second_moment")) {
+      continue;
+    }
+    return Invalid("parameter '", parameter.name,
+                   "' has a name that checkpoints keep for something else: it must not be "
+                   "'__metadata__' nor end in '.first_moment' or '.second_moment'");
   }
   return absl::OkStatus();
 }
@@ -172,6 +188,7 @@ absl::Status CheckLogits(const Graph& graph) {
 absl::Status Graph::Validate() const {
   LH_RETURN_IF_ERROR(CheckSizes(*this));
   LH_RETURN_IF_ERROR(CheckNames("parameter", parameters));
+  LH_RETURN_IF_ERROR(CheckStorable(parameters));
   LH_RETURN_IF_ERROR(CheckNames("edge", edges));
   LH_RETURN_IF_ERROR(CheckNames("operator", ops));
   for (size_t position = 0; position < ops.size(); ++position) {
