@@ -130,7 +130,10 @@ def prepare(args):
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         convert(reader, tokenizer, end, output, progress)
-        output.commit()
+        output.complete()
+        # Between the old files and the new ones nothing ends the tool.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        output.appear()
     except OSError as error:
         output.abandon()
         error.filename = error.filename or args.to
@@ -140,11 +143,17 @@ def prepare(args):
         raise
     finally:
         progress.close()
+    end_on_signals(f"{' and '.join(output.paths)} were complete")
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     report(args, output, vocabulary, end)
 
 
-def interrupt(number, _):
-    raise Interrupted(number)
+def end_on_signals(outcome):
+    """From now on a signal ends the tool with these words."""
+    def interrupt(number, _):
+        raise Interrupted(number, outcome)
+    for number in ENDING:
+        signal.signal(number, interrupt)
 
 
 def fail(message, code):
@@ -153,8 +162,7 @@ def fail(message, code):
 
 
 def main():
-    for number in ENDING:
-        signal.signal(number, interrupt)
+    end_on_signals("nothing was written")
     if sys.byteorder != "little":
         return fail("token files are little-endian; this machine is not", FAILED)
     try:
@@ -168,7 +176,7 @@ def main():
     except MemoryError:
         return fail("out of memory", FAILED)
     except Interrupted as interrupted:
-        print("longhaul: interrupted; nothing was written", file=sys.stderr)
+        print(f"longhaul: interrupted; {interrupted.outcome}", file=sys.stderr)
         signal.signal(interrupted.number, signal.SIG_DFL)
         os.kill(os.getpid(), interrupted.number)
     return DONE

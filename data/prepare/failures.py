@@ -6,8 +6,10 @@ class BadInput(Exception):
 
 
 class Interrupted(BaseException):
-    """A signal asked the tool to end; outputs are abandoned on the way out."""
+    """A signal asked the tool to end; what is not in its place yet is abandoned on the way out.
+    `outcome` says what there is."""
 
-    def __init__(self, number):
-        super().__init__(number)
+    def __init__(self, number, outcome):
+        super().__init__(number, outcome)
         self.number = number
+        self.outcome = outcome

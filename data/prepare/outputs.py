@@ -1,5 +1,6 @@
 """Token files: plain, with llm.c's header, and Megatron's pair (docs/formats.md). Each is written
-under a temporary name and appears under its own only when complete and on the disk."""
+under a temporary name and appears under its own only when complete and on the disk. A signal must
+not come between `appear` and its end: it may replace several files."""
 import contextlib
 import os
 import struct
@@ -66,12 +67,14 @@ class PlainOutput:
     def end_document(self):
         self.documents += 1
 
-    def commit(self):
+    def complete(self):
         if self._headed:
             magic, version = _LLMC[self.typecode]
             self._file.stream.seek(0)
             self._file.stream.write(struct.pack("<3i", magic, version, self.tokens))
         self._file.sync()
+
+    def appear(self):
         self._file.appear()
 
     def abandon(self):
@@ -136,7 +139,7 @@ class MegatronOutput:
             last = min(first + _NUMBERS_AT_ONCE, self.documents + 1)
             array("q", range(first, last)).tofile(self._index_file.stream)
 
-    def commit(self):
+    def complete(self):
         self._flush_lengths()
         self._write_pointers()
         self._write_documents()
@@ -146,6 +149,8 @@ class MegatronOutput:
                                   self.documents, self.documents + 1))
         self._tokens_file.sync()
         self._index_file.sync()
+
+    def appear(self):
         # The index makes the pair complete: an older one must not stand beside the new tokens.
         if os.path.exists(self.paths[1]):
             os.unlink(self.paths[1])

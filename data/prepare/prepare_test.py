@@ -229,6 +229,32 @@ class Circumstances(PrepareTest):
             self.assertIn("nothing was written", message)
             self.assertEqual(os.listdir(self.folder), ["big"])
 
+    def test_a_signal_amid_the_renames_waits_for_them(self):
+        script = """
+import os, runpy, signal, sys
+replace = os.replace
+def interrupted(*paths):
+    os.kill(os.getpid(), signal.SIGTERM)
+    replace(*paths)
+os.replace = interrupted
+sys.path.insert(0, sys.argv[1])
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+        self.write("text", b"new")
+        for form, paths in (("megatron", ["x.bin", "x.idx"]), ("raw", ["x.bin"])):
+            for path in paths:
+                self.write(path, b"old")
+            done = subprocess.run(
+                [PYTHON, "-c", script, TOOL, "text", "--tokenizer", "bytes", "--to", "x.bin",
+                 "--format", form, "--force"],
+                cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, -signal.SIGTERM, done.stderr)
+            self.assertIn("x.bin", done.stderr)
+            self.assertNotIn("nothing was written", done.stderr)
+            self.assertEqual(set(os.listdir(self.folder)), {"text", "x.bin", "x.idx"})
+            for path in paths:
+                self.assertNotEqual((self.folder / path).read_bytes(), b"old")
+
 
 @unittest.skipUnless(HAS_LIBRARY, "Python's tokenizers is not installed")
 class Library(PrepareTest):
