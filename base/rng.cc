@@ -2,48 +2,10 @@
 
 #include <cmath>
 
+#include "base/elementary.h"
+
 namespace longhaul {
 namespace {
-
-// Natural logarithm for x in (0, 1], by argument reduction to [sqrt(1/2), sqrt(2)) and the series
-// of atanh; error below 1e-15 relative, enough for random numbers.
-double PortableLog(double x) {
-  int exponent = 0;
-  double m = std::frexp(x, &exponent);
-  if (m < 0.70710678118654752440) {
-    m *= 2.0;
-    --exponent;
-  }
-  const double t = (m - 1.0) / (m + 1.0);
-  const double t2 = t * t;
-  double sum = 0.0;
-  for (int k = 27; k >= 1; k -= 2) sum = sum * t2 + 1.0 / k;
-  return 2.0 * t * sum + exponent * 0.69314718055994530942;
-}
-
-// sine and cosine of 2 pi u for u in [0, 1): reduction to an eighth of a turn, then Taylor series.
-std::array<double, 2> PortableSinCosTurn(double u) {
-  const int quadrant = static_cast<int>(u * 4.0 + 0.5);
-  const double r = (u - quadrant * 0.25) * 6.28318530717958647692;
-  const double r2 = r * r;
-  double sine = 0.0, cosine = 0.0;
-  for (int k = 10; k >= 1; --k) {
-    sine = (sine + 1.0) * (-r2 / ((2.0 * k) * (2.0 * k + 1.0)));
-    cosine = (cosine + 1.0) * (-r2 / ((2.0 * k - 1.0) * (2.0 * k)));
-  }
-  sine = (sine + 1.0) * r;
-  cosine = cosine + 1.0;
-  switch (quadrant & 3) {
-    case 0:
-      return {sine, cosine};
-    case 1:
-      return {cosine, -sine};
-    case 2:
-      return {-sine, -cosine};
-    default:
-      return {-cosine, sine};
-  }
-}
 
 double UnitInterval(uint32_t high, uint32_t low) {
   const uint64_t bits = (static_cast<uint64_t>(high) << 32 | low) >> 11;
@@ -85,8 +47,8 @@ uint64_t RandomBelow(uint64_t bound, uint64_t bits) {
 
 std::array<double, 2> RandomNormalPair(const std::array<uint32_t, 4>& bits) {
   const double u = 1.0 - UnitInterval(bits[0], bits[1]);  // (0, 1]
-  const auto [sine, cosine] = PortableSinCosTurn(UnitInterval(bits[2], bits[3]));
-  const double radius = std::sqrt(-2.0 * PortableLog(u));
+  const auto [sine, cosine] = SineCosineOfTurns(UnitInterval(bits[2], bits[3]));
+  const double radius = std::sqrt(-2.0 * NaturalLogarithm(u));
   return {radius * cosine, radius * sine};
 }
 

@@ -7,13 +7,12 @@
 #include "base/status_macros.h"
 #include "model/config_reader.h"
 #include "model/limits.h"
+#include "model/rotary_limits.h"
 
 namespace longhaul::model {
 namespace {
 
 constexpr double kThetaMin = 1 + 1e-9;
-constexpr double kThetaMax = 1e12;
-constexpr double kFactorMax = 1e6;
 constexpr double kFrequencyFactorMin = 1e-6;
 
 // What transformers 4 keeps in "rope_scaling" and 5 in "rope_parameters", `section`.
@@ -23,17 +22,17 @@ absl::Status ReadRotary(const Json& object, const std::string& section, ModelSpe
   LH_RETURN_IF_ERROR(reader.Only("type", {"llama3", "default"}));
   LH_RETURN_IF_ERROR(reader.Only("partial_rotary_factor", {1}));
   LH_ASSIGN_OR_RETURN(spec.rope_theta,
-                      reader.Real("rope_theta", kThetaMin, kThetaMax, spec.rope_theta));
+                      reader.Real("rope_theta", kThetaMin, kRotaryThetaMax, spec.rope_theta));
   const Json* type = reader.Find("rope_type");
   if (type == nullptr) type = reader.Find("type");
   if (type == nullptr) return reader.Refuse("rope_type", "given");
   if (*type == "default") return reader.Finish();
   RotaryScaling& scaling = spec.rope_scaling;
-  LH_ASSIGN_OR_RETURN(scaling.factor, reader.Real("factor", 1, kFactorMax));
+  LH_ASSIGN_OR_RETURN(scaling.factor, reader.Real("factor", 1, kRotaryFactorMax));
   LH_ASSIGN_OR_RETURN(scaling.low_frequency_factor,
-                      reader.Real("low_freq_factor", kFrequencyFactorMin, kFactorMax));
+                      reader.Real("low_freq_factor", kFrequencyFactorMin, kRotaryFactorMax));
   LH_ASSIGN_OR_RETURN(scaling.high_frequency_factor,
-                      reader.Real("high_freq_factor", kFrequencyFactorMin, kFactorMax));
+                      reader.Real("high_freq_factor", kFrequencyFactorMin, kRotaryFactorMax));
   LH_ASSIGN_OR_RETURN(scaling.original_context,
                       reader.Whole("original_max_position_embeddings", kContextMax));
   if (scaling.high_frequency_factor <= scaling.low_frequency_factor) {
@@ -43,7 +42,7 @@ absl::Status ReadRotary(const Json& object, const std::string& section, ModelSpe
 }
 
 absl::Status ReadRotaries(const Json& config, ConfigReader& reader, ModelSpec& spec) {
-  LH_ASSIGN_OR_RETURN(spec.rope_theta, reader.Real("rope_theta", kThetaMin, kThetaMax, 1e4));
+  LH_ASSIGN_OR_RETURN(spec.rope_theta, reader.Real("rope_theta", kThetaMin, kRotaryThetaMax, 1e4));
   const ModelSpec by_key = spec;
   const Json* const old_spelling = reader.Find("rope_scaling");
   const Json* const new_spelling = reader.Find("rope_parameters");

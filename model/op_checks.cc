@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "model/limits.h"
 #include "model/op_kinds.h"
+#include "model/rotary_limits.h"
 
 namespace longhaul::model {
 namespace {
@@ -69,15 +70,21 @@ absl::Status CheckRotary(const Graph& graph, const Op& op) {
                    op.kv_heads, ") of an even width");
   }
   const RotaryScaling& scaling = op.rotary.scaling;
-  if (!(op.rotary.theta > 1) || !std::isfinite(op.rotary.theta)) {
-    return Invalid(op, " needs a theta above 1, not ", op.rotary.theta);
+  if (!(op.rotary.theta > 1 && op.rotary.theta <= kRotaryThetaMax)) {
+    return Invalid(op, " needs a theta above 1 and at most ", kRotaryThetaMax, ", not ",
+                   op.rotary.theta);
   }
-  if (!(scaling.factor >= 1) || !std::isfinite(scaling.factor)) {
-    return Invalid(op, " needs a scaling factor of at least 1, not ", scaling.factor);
+  if (!(scaling.factor >= 1 && scaling.factor <= kRotaryFactorMax)) {
+    return Invalid(op, " needs a scaling factor from 1 to ", kRotaryFactorMax, ", not ",
+                   scaling.factor);
   }
-  if (!(scaling.low_frequency_factor > 0) || !std::isfinite(scaling.high_frequency_factor) ||
-      !(scaling.high_frequency_factor > scaling.low_frequency_factor)) {
-    return Invalid(op, " needs a low_frequency_factor above 0 and below the high_frequency_factor");
+  if (!(scaling.low_frequency_factor > 0 &&
+        scaling.low_frequency_factor < scaling.high_frequency_factor &&
+        scaling.high_frequency_factor <= kRotaryFactorMax)) {
+    return Invalid(op,
+                   " needs a low_frequency_factor above 0 and below the high_frequency_factor, "
+                   "which is at most ",
+                   kRotaryFactorMax);
   }
   if (scaling.original_context >= 1 && scaling.original_context <= kContextMax) {
     return absl::OkStatus();

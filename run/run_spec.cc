@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/elementary.h"
 #include "base/ids.h"
 #include "base/sha256.h"
 #include "model/limits.h"
@@ -11,22 +12,6 @@
 
 namespace longhaul::run {
 namespace {
-
-// cos(pi * x) for x in [0, 1] from +, -, * and / alone. Reduction to an eighth of a turn, then
-// Taylor series; the terms left out are below 1e-19.
-double CosineOfPi(double x) {
-  if (x > 0.5) return -CosineOfPi(1.0 - x);
-  constexpr double kPi = 3.14159265358979323846;
-  const bool as_sine = x > 0.25;  // cos(pi x) = sin(pi (1/2 - x))
-  const double angle = kPi * (as_sine ? 0.5 - x : x);
-  const double square = angle * angle;
-  double sum = 1.0;
-  for (int k = 9; k >= 1; --k) {
-    const double factor = as_sine ? (2.0 * k) * (2.0 * k + 1.0) : (2.0 * k - 1.0) * (2.0 * k);
-    sum = 1.0 - sum * square / factor;
-  }
-  return as_sine ? angle * sum : sum;
-}
 
 // "model.KEY: what" names the key; anything else is about the model as a whole.
 Problem ModelProblem(const absl::Status& status) {
@@ -183,7 +168,7 @@ double LearningRate(const TrainSpec& train, int64_t step) {
   if (step >= train.steps) return minimum;
   const double progress =
       static_cast<double>(step - warmup) / static_cast<double>(train.steps - warmup);
-  return minimum + 0.5 * (1.0 + CosineOfPi(progress)) * (peak - minimum);
+  return minimum + 0.5 * (1.0 + SineCosineOfTurns(0.5 * progress).cosine) * (peak - minimum);
 }
 
 }  // namespace longhaul::run

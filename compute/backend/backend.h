@@ -31,7 +31,7 @@ class Backend {
   virtual DeviceKind kind() const = 0;
 
   // Names what the bits of results depend on: library, version, kernel set
-  // ("cpu-longhaul-2-fma-f32": the revision of our own kernels, which give the same bits on every
+  // ("cpu-longhaul-3-fma-f32": the revision of our own kernels, which give the same bits on every
   // processor that has their instructions). Two nodes whose classes are equal compute equal bits.
   virtual std::string numeric_class() const = 0;
 

@@ -1,17 +1,18 @@
 #include "compute/ops/rotary.h"
 
-#include <cmath>
 #include <vector>
 
+#include "base/elementary.h"
 #include "base/status_macros.h"
 #include "compute/ops/dispatch.h"
 #include "compute/ops/rotary_cpu.h"
 #include "compute/ops/shape_check.h"
+#include "model/rotary_limits.h"
 
 namespace longhaul::compute {
 namespace {
 
-constexpr long double kTwoPi = 6.283185307179586476925286766559005768L;
+constexpr DoubleDouble kTwoPi = {0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52};
 
 absl::Status CheckHeadWidth(absl::string_view op, int64_t head_width) {
   if (head_width % 2 == 0) return absl::OkStatus();
@@ -25,25 +26,38 @@ absl::Status CheckSpec(absl::string_view op, const RotarySpec& spec) {
                                        {"original_context", spec.scaling.original_context}}));
   LH_RETURN_IF_ERROR(CheckHeadWidth(op, spec.head_width));
   const model::RotaryScaling& scaling = spec.scaling;
-  if (std::isfinite(spec.theta) && spec.theta > 1 && std::isfinite(scaling.factor) &&
-      scaling.factor >= 1 && scaling.low_frequency_factor > 0 &&
+  if (spec.theta > 1 && spec.theta <= model::kRotaryThetaMax && scaling.factor >= 1 &&
+      scaling.factor <= model::kRotaryFactorMax && scaling.low_frequency_factor > 0 &&
       scaling.high_frequency_factor > scaling.low_frequency_factor &&
-      std::isfinite(scaling.high_frequency_factor)) {
+      scaling.high_frequency_factor <= model::kRotaryFactorMax) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(op, ": theta ", spec.theta, " must be above 1, the factor ", scaling.factor,
-                   " at least 1, and the frequency factors ", scaling.low_frequency_factor, " and ",
-                   scaling.high_frequency_factor, " positive and ascending"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      op, ": theta ", spec.theta, " must be above 1, the factor ", scaling.factor,
+      " at least 1, the frequency factors ", scaling.low_frequency_factor, " and ",
+      scaling.high_frequency_factor, " positive and ascending, and none of them too large"));
 }
 
-long double Scaled(const model::RotaryScaling& scaling, long double frequency) {
-  const long double waves = scaling.original_context * frequency / kTwoPi;  // in the context
-  const long double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
-  if (waves > high) return frequency;
-  if (waves < low) return frequency / scaling.factor;
-  const long double kept = (waves - low) / (high - low);
-  return (1 - kept) * frequency / scaling.factor + kept * frequency;
+DoubleDouble Scaled(const model::RotaryScaling& scaling, DoubleDouble frequency) {
+  const DoubleDouble context{static_cast<double>(scaling.original_context)};
+  const DoubleDouble waves = context * frequency / kTwoPi;  // in the context
+  const DoubleDouble low{scaling.low_frequency_factor}, high{scaling.high_frequency_factor};
+  if (waves.high > high.high) return frequency;
+  const DoubleDouble slow = frequency / DoubleDouble{scaling.factor};
+  if (waves.high < low.high) return slow;
+  const DoubleDouble kept = (waves - low) / (high - low);
+  return (DoubleDouble{1} - kept) * slow + kept * frequency;
+}
+
+// Of each pair, in radians for each position.
+std::vector<DoubleDouble> Frequencies(const RotarySpec& spec) {
+  std::vector<DoubleDouble> frequencies;
+  const DoubleDouble width{static_cast<double>(spec.head_width)};
+  for (int64_t i = 0; i < spec.head_width / 2; ++i) {
+    const DoubleDouble exponent = DoubleDouble{static_cast<double>(-2 * i)} / width;
+    frequencies.push_back(Scaled(spec.scaling, Power(spec.theta, exponent)));
+  }
+  return frequencies;
 }
 
 absl::Status Check(absl::string_view op, const RotaryShape& shape, size_t table) {
@@ -70,14 +84,13 @@ absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<T>
   LH_RETURN_IF_ERROR(CheckElements(kOp, "table", table.size(), {spec.context, spec.head_width}));
   const int64_t pairs = spec.head_width / 2;
   std::vector<T> row(static_cast<size_t>(spec.head_width));
+  const std::vector<DoubleDouble> frequencies = Frequencies(spec);
   for (int64_t position = 0; position < spec.context; ++position) {
+    const DoubleDouble turned{static_cast<double>(position)};
     for (int64_t i = 0; i < pairs; ++i) {
-      const long double exponent = static_cast<long double>(-2 * i) / spec.head_width;
-      const long double frequency =
-          Scaled(spec.scaling, std::pow(static_cast<long double>(spec.theta), exponent));
-      const long double angle = position * frequency;
-      row[static_cast<size_t>(i)] = static_cast<T>(std::cos(angle));
-      row[static_cast<size_t>(pairs + i)] = static_cast<T>(std::sin(angle));
+      const SineCosine of = SineCosineOf(turned * frequencies[static_cast<size_t>(i)]);
+      row[static_cast<size_t>(i)] = static_cast<T>(of.cosine);
+      row[static_cast<size_t>(pairs + i)] = static_cast<T>(of.sine);
     }
     LH_RETURN_IF_ERROR(backend.CopyToDevice(table.data() + position * spec.head_width, row.data(),
                                             row.size() * sizeof(T)));

@@ -20,7 +20,7 @@ struct RotarySpec {
 
 // Writes cosines | sines of the angles of each position to table [context, head_width]: angle i of
 // position t is t * theta^(-2i / head_width), the frequency scaled as `spec` says. Computed on the
-// host in long double and rounded once. T is float or double.
+// host by base/elementary.h and rounded once. T is float or double.
 template <typename T>
 absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<T> table);
 

@@ -98,6 +98,21 @@ TYPED_TEST(RotaryTest, ThreadsDoNotMatter) {
   });
 }
 
+// Far from the origin the angle has to be right to the last bit, unlike its distance from there.
+TEST(RotaryTest, FarPositionsAreTurnedByTheWholeAngle) {
+  const auto backend = MakeCpuBackend(1);
+  const RotarySpec spec{.context = 131072, .head_width = 4, .theta = 500000, .scaling = {}};
+  const Values table = Table<double>(*backend, spec);
+  for (const int64_t position : {1, 1000, 65537, 131071}) {
+    const long double angles[] = {1.0L * position, position / std::sqrt(500000.0L)};
+    for (const int64_t pair : {0, 1}) {
+      const size_t at = static_cast<size_t>(4 * position + pair);
+      EXPECT_NEAR(table[at], static_cast<double>(std::cos(angles[pair])), 1e-13) << position;
+      EXPECT_NEAR(table[at + 2], static_cast<double>(std::sin(angles[pair])), 1e-13) << position;
+    }
+  }
+}
+
 TEST(RotaryTest, RefusesBadSpecifications) {
   const auto backend = MakeCpuBackend(1);
   float table[8] = {};
@@ -109,6 +124,8 @@ TEST(RotaryTest, RefusesBadSpecifications) {
   EXPECT_EQ(run({8, 1, 10, {}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({2, 4, 0, {}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({2, 4, NAN, {}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run({2, 4, 1e300, {}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run({2, 4, 10, {.factor = 1e300}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({2, 4, 10, {.factor = 0.5}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({2, 4, 10, {.low_frequency_factor = 4}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({2, 4, 10, {.low_frequency_factor = NAN}}), absl::StatusCode::kInvalidArgument);

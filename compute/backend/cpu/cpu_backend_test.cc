@@ -53,7 +53,7 @@ TEST(CpuBackend, CopiesAndClears) {
 
 TEST(CpuBackend, NumericClassNamesLibraryAndKernelsButNoThreads) {
   const std::string name = MakeCpuBackend(1)->numeric_class();
-  EXPECT_THAT(name, MatchesRegex("cpu-longhaul-2-(fma|openblas-[0-9.]+-[A-Za-z0-9_]+)-f32"));
+  EXPECT_THAT(name, MatchesRegex("cpu-longhaul-3-(fma|openblas-[0-9.]+-[A-Za-z0-9_]+)-f32"));
   EXPECT_EQ(name, MakeCpuBackend(3)->numeric_class());
 }
 
