@@ -1,13 +1,18 @@
 #include "worker/host/outbox.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "checkpoint/roundness.h"
 
 namespace longhaul::worker {
 namespace {
 
-bool IsOfCheckpoint(const ToCoordinator& message) {
-  return std::holds_alternative<ShardStored>(message) ||
-         std::holds_alternative<ShardFailed>(message);
+// Of the checkpoint that it is about, if any.
+std::optional<int64_t> CheckpointStep(const ToCoordinator& message) {
+  if (const auto* const stored = std::get_if<ShardStored>(&message)) return stored->step;
+  if (const auto* const failed = std::get_if<ShardFailed>(&message)) return failed->step;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -66,9 +71,13 @@ void Outbox::Add(const std::string& run, const Epoch& epoch, const ToCoordinator
 }
 
 void Outbox::BoundCheckpointsLocked() {
-  const auto count = std::count_if(kept_.begin(), kept_.end(), IsOfCheckpoint);
-  if (static_cast<size_t>(count) <= kCheckpointsKept) return;
-  kept_.erase(std::find_if(kept_.begin(), kept_.end(), IsOfCheckpoint));
+  checkpoint::RoundSteps round;
+  std::deque<ToCoordinator> stay;
+  for (auto message = kept_.rbegin(); message != kept_.rend(); ++message) {
+    const std::optional<int64_t> step = CheckpointStep(*message);
+    if (!step || round.Keep(*step)) stay.push_front(std::move(*message));
+  }
+  kept_ = std::move(stay);
 }
 
 void Outbox::Forget(const std::string& run, const Epoch& epoch) {

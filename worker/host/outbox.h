@@ -23,9 +23,6 @@ class Outbox {
   // Told how many reports were dropped since the start, at the first and at every thousandth.
   using Dropped = std::function<void(uint64_t)>;
 
-  // What was said of that many checkpoints is kept; older ones are of no use to anybody.
-  static constexpr size_t kCheckpointsKept = 8;
-
   // At most `reports_max` step reports are kept; beyond that the oldest is dropped and counted.
   Outbox(
       ControlLink& link, size_t reports_max, Dropped dropped = [](uint64_t) {})
@@ -43,9 +40,10 @@ class Outbox {
 
   // From here until Forget, messages of this run and epoch are taken, and of no other.
   void Begin(const std::string& run, const Epoch& epoch);
-  // Kept until Forget, and sent in the order of these calls. Of ShardStored and ShardFailed the
-  // newest kCheckpointsKept are kept. Dropped when the run and epoch are not those begun: a stage
-  // that was told to leave may still be at work, but nobody waits for what it says.
+  // Kept until Forget, and sent in the order of these calls. Of ShardStored and ShardFailed those
+  // of the roundest steps are kept (checkpoint::RoundSteps), which the other stages store too.
+  // Dropped when the run and epoch are not those begun: a stage that was told to leave may still be
+  // at work, but nobody waits for what it says.
   void Add(const std::string& run, const Epoch& epoch, const ToCoordinator& message);
   // Of this epoch of the run and of older ones.
   void Forget(const std::string& run, const Epoch& epoch);

@@ -1,19 +1,16 @@
 #include "worker/host/shard_keeper.h"
 
-#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "checkpoint/roundness.h"
 
 namespace longhaul::worker {
 namespace {
 
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
-
-// Of what power of two the step is a multiple.
-int Roundness(int64_t step) { return std::countr_zero(static_cast<uint64_t>(step)); }
 
 }  // namespace
 
@@ -40,10 +37,12 @@ void ShardKeeper::Put(ShardTask task) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (waiting_.has_value()) {
     LH_CHECK(!waiting_->last, "a shard after the run's last");
-    const bool stays = !task.last && Roundness(waiting_->step) > Roundness(task.step);
+    const bool stays =
+        !task.last && checkpoint::Roundness(waiting_->step) > checkpoint::Roundness(task.step);
     ShardTask& other = stays ? task : *waiting_;
     other.shard.bytes.clear();
     given_up_.push_back(std::move(other));
+    if (given_up_.size() > kGivenUpMax) given_up_.pop_front();
     if (stays) return;
   }
   waiting_ = std::move(task);
@@ -65,17 +64,18 @@ void ShardKeeper::Loop() {
     for (const ShardTask& old : given_up) {
       callback_(old, absl::AbortedError("checkpoints are due faster than they are stored"));
     }
-    absl::Status status = Store(*task);  // on this node also when there is no time for more
-    while (!status.ok() && Worthwhile(*task, status)) status = Store(*task);
+    // On this node also when there is no time for more.
+    task->local = local_.Put(run_, task->step, task->shard.shard.sha256, task->shard.bytes);
+    absl::Status status = Upload(*task);
+    while (!status.ok() && Worthwhile(*task, status)) status = Upload(*task);
     callback_(*task, status);
   }
 }
 
-absl::Status ShardKeeper::Store(ShardTask& task) {
-  const std::string& sha256 = task.shard.shard.sha256;
-  task.local = local_.Put(run_, task.step, sha256, task.shard.bytes);
-  return Annotate(remote_.StoreShard(sha256, task.shard.bytes, clock_.Now() + transfer_max_),
-                  "at the coordinator");
+absl::Status ShardKeeper::Upload(const ShardTask& task) {
+  return Annotate(
+      remote_.StoreShard(task.shard.shard.sha256, task.shard.bytes, clock_.Now() + transfer_max_),
+      "at the coordinator");
 }
 
 bool ShardKeeper::Worthwhile(const ShardTask& task, const absl::Status& status) {

@@ -36,8 +36,10 @@ struct ShardTask {
 class ShardKeeper {
  public:
   // Called on the keeper's thread, once for each shard. OK: the coordinator has it. Aborted: it was
-  // not tried, since others were due meanwhile. Another status: the coordinator refused it (a full
+  // not tried, since others were due meanwhile; of more than kGivenUpMax during one upload only the
+  // newest are told. Another status: the coordinator refused it (a full
   // disk, say).
+  static constexpr size_t kGivenUpMax = 64;
   using Callback = absl::AnyInvocable<void(const ShardTask&, const absl::Status&)>;
 
   ShardKeeper(std::string run, KeptShards local, RemoteStore& remote, Clock& clock,
@@ -51,7 +53,7 @@ class ShardKeeper {
 
  private:
   void Loop();
-  absl::Status Store(ShardTask& task);
+  absl::Status Upload(const ShardTask& task);
   // Whether to try again after `status`.
   bool Worthwhile(const ShardTask& task, const absl::Status& status);
 
@@ -64,7 +66,7 @@ class ShardKeeper {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<ShardTask> waiting_;  // guarded by mutex_
-  std::deque<ShardTask> given_up_;    // guarded by mutex_; bytes dropped
+  std::deque<ShardTask> given_up_;    // guarded by mutex_; at most kGivenUpMax, bytes dropped
   bool stopping_ = false;             // guarded by mutex_
   std::thread thread_;
 };

@@ -1,5 +1,6 @@
 #include "worker/host/shard_keeper.h"
 
+#include <filesystem>
 #include <memory>
 
 #include "base/file.h"
@@ -85,6 +86,28 @@ TEST_F(ShardKeeperTest, TriesAgainWhileTheCoordinatorIsAway) {
   EXPECT_THAT(Outcomes(1), ElementsAre("1 OK"));
   EXPECT_GE(clock_.Now(), absl::UnixEpoch() + absl::Seconds(3));
   EXPECT_EQ(remote_.stores_begun(), 4);
+}
+
+TEST_F(ShardKeeperTest, StoresHereOnceHoweverOftenTheCoordinatorIsTried) {
+  remote_.AnswerStores({absl::UnavailableError("away"), absl::UnavailableError("away")});
+  keeper_->Put(Task(1));
+  remote_.WaitForStores(1, [] {});
+  // Another attempt to store it here would fail.
+  std::filesystem::remove_all(folder_.path() + "/store");
+  ASSERT_TRUE(WriteFileAtomically(folder_.path() + "/store", "a file where the folder was").ok());
+  remote_.WaitForStores(3, Seconds());
+  EXPECT_THAT(Outcomes(1), ElementsAre("1 OK"));
+}
+
+TEST_F(ShardKeeperTest, OfManyGivenUpOnlyTheNewestAreTold) {
+  remote_.HoldStores(true);
+  keeper_->Put(Task(1));
+  remote_.WaitForStores(1, [] {});
+  for (int64_t step = 3; step < 1003; step += 2) keeper_->Put(Task(step));
+  remote_.HoldStores(false);
+  EXPECT_EQ(Outcomes(ShardKeeper::kGivenUpMax + 2).back(), "1001 OK");
+  EXPECT_EQ(OutcomesSoFar().size(), ShardKeeper::kGivenUpMax + 2);
+  EXPECT_EQ(OutcomesSoFar()[ShardKeeper::kGivenUpMax], "999 ABORTED");
 }
 
 TEST_F(ShardKeeperTest, TakesARefusalForAnAnswer) {
