@@ -97,6 +97,12 @@ struct PruneCheckpoints {
   int64_t before_step = 0;
 };
 
+// These stored shards will not be part of any checkpoint: they may be removed. Not answered.
+struct DropShards {
+  std::string run;
+  std::vector<std::string> sha256s;
+};
+
 // --- records and answers ---
 
 struct RecordStep {
@@ -113,9 +119,10 @@ struct Explain {
   bool warning = false;
 };
 
-using Action = std::variant<PersistRun, PersistNode, AcceptNode, RefuseNode, Assign, StartTraining,
-                            RequestStop, AbortStage, AcknowledgeStep, ReleaseStage, RequestPlan,
-                            CommitManifest, PruneCheckpoints, RecordStep, Reply, Explain>;
+using Action =
+    std::variant<PersistRun, PersistNode, AcceptNode, RefuseNode, Assign, StartTraining,
+                 RequestStop, AbortStage, AcknowledgeStep, ReleaseStage, RequestPlan,
+                 CommitManifest, PruneCheckpoints, DropShards, RecordStep, Reply, Explain>;
 
 }  // namespace longhaul::coordinator
 

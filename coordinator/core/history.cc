@@ -79,6 +79,13 @@ void AddCheckpoint(RunRecord& run, checkpoint::Manifest manifest) {
   run.checkpoint = std::move(manifest);
 }
 
+bool IsNamed(const RunRecord& run, const std::string& sha256) {
+  return (run.checkpoint.has_value() && HasShard(*run.checkpoint, sha256)) ||
+         std::any_of(
+             run.other_checkpoints.begin(), run.other_checkpoints.end(),
+             [&](const OtherCheckpoint& other) { return HasShard(other.manifest, sha256); });
+}
+
 void PruneHistory(Turn& turn, RunRecord& run) {
   int64_t before_step = 0;
   int kept = 1;
@@ -110,7 +117,7 @@ absl::Status CheckStep(const RunRecord& run, int64_t step) {
                                           step, "; ", GoodSteps(run)));
 }
 
-void ChooseCheckpoint(RunRecord& run, int64_t step) {
+void ChooseCheckpoint(Turn& turn, RunRecord& run, int64_t step) {
   if (run.checkpoint.has_value() && run.checkpoint->step == step) return;
   std::vector<OtherCheckpoint>& others = run.other_checkpoints;
   const auto chosen = std::find_if(others.begin(), others.end(), [&](const OtherCheckpoint& other) {
@@ -126,8 +133,7 @@ void ChooseCheckpoint(RunRecord& run, int64_t step) {
   if (run.checkpoint.has_value()) AddOther(run, {*std::move(run.checkpoint), ""});
   run.checkpoint = std::move(manifest);
   // A commit that is still on its way must not move the run forward again.
-  run.commits.clear();
-  run.pending_shards.clear();
+  DropUnfinished(turn, run);
 }
 
 std::string ResumePoint(const RunRecord& run) {

@@ -61,7 +61,7 @@ std::string PhaseTimeout(const State& state, const RunRecord& run) {
 void Leave(Turn& turn, RunRecord& run, RunState state, const std::string& cause,
            const std::string& reason) {
   run.stop_requested = false;
-  run.pending_shards.clear();
+  DropPendingShards(turn, run);
   ChangeRun(turn, run, state, RunPhase::kIdle, reason);
   for (int stage = 0; stage < GroupCount(run); ++stage) {
     if (!run.progress[static_cast<size_t>(stage)].attached) continue;

@@ -55,7 +55,7 @@ bool IsUsable(Turn& turn, const Plan& plan) {
 }
 
 void Queue(Turn& turn, RunRecord& run) {
-  AcceptRequest(run);
+  AcceptRequest(turn, run);
   run.state = RunState::kPending;
   run.phase = RunPhase::kWaiting;
   const std::string text =
@@ -89,11 +89,11 @@ void BeginPlanning(Turn& turn, RunRecord& run) {
   }
 }
 
-void AcceptRequest(RunRecord& run) {
+void AcceptRequest(Turn& turn, RunRecord& run) {
   if (!run.waiter.has_value()) return;
   if (run.waiter->stages > 0) run.stages_requested = run.waiter->stages;
   if (run.waiter->replicas > 0) run.replicas_requested = run.waiter->replicas;
-  if (run.waiter->step.has_value()) ChooseCheckpoint(run, *run.waiter->step);
+  if (run.waiter->step.has_value()) ChooseCheckpoint(turn, run, *run.waiter->step);
 }
 
 void OnPlanMade(Turn& turn, const PlanMade& event) {

@@ -56,6 +56,9 @@ struct TextMaker {
   std::string operator()(const PruneCheckpoints& a) const {
     return absl::StrCat("prune run ", a.run, " before step ", a.before_step);
   }
+  std::string operator()(const DropShards& a) const {
+    return absl::StrCat("drop of run ", a.run, ": ", absl::StrJoin(a.sha256s, ", "));
+  }
   std::string operator()(const RecordStep& a) const {
     return absl::StrCat("record", InRun(a.report.run, a.report.epoch), " stage ", a.report.stage,
                         " step ", a.report.step);

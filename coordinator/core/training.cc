@@ -60,7 +60,7 @@ bool IsSound(const control::StepReport& report, const RunRecord& run) {
 }  // namespace
 
 void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
-  AcceptRequest(run);
+  AcceptRequest(turn, run);
   run.epoch = run.planning_epoch;
   run.plan = plan;
   run.token = MakeToken(turn.state.options, run);
@@ -69,8 +69,7 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   run.stop_requested = false;
   run.draining = false;
   run.checkpoint_problem.clear();
-  run.pending_shards.clear();
-  run.commits.clear();
+  DropUnfinished(turn, run);
   run.diverged.clear();
   int64_t reached = 0;
   for (const StageProgress& progress : run.progress) reached = std::max(reached, progress.step);

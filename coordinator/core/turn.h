@@ -95,7 +95,7 @@ void Attach(Turn& turn, NodeRecord& node, const std::optional<control::Attachmen
 void BeginPlanning(Turn& turn, RunRecord& run);
 void OnPlanMade(Turn& turn, const PlanMade& event);
 // What the waiter asks for becomes the run's, as its plan is accepted. Nothing without a waiter.
-void AcceptRequest(RunRecord& run);
+void AcceptRequest(Turn& turn, RunRecord& run);
 // Asks again for pending runs when other nodes than before are free.
 void PlanWaitingRuns(Turn& turn);
 // --- refusal.cc ---
@@ -119,17 +119,23 @@ void AdoptIfComplete(Turn& turn, RunRecord& run);
 void OnShardStored(Turn& turn, const ShardStored& event);
 void OnShardFailed(Turn& turn, const ShardFailed& event);
 void OnManifestCommitted(Turn& turn, const ManifestCommitted& event);
+// Of the checkpoints of the run in the making, those that are not whole become none any more.
+void DropPendingShards(Turn& turn, RunRecord& run);
+// Nor those that are whole but not committed.
+void DropUnfinished(Turn& turn, RunRecord& run);
 
 // --- history.cc ---
 // The newest checkpoint from now on; the one before becomes another.
 void AddCheckpoint(RunRecord& run, checkpoint::Manifest manifest);
+// Whether one of its committed checkpoints has the shard.
+bool IsNamed(const RunRecord& run, const std::string& sha256);
 // Forgets and removes those that are too old to be kept.
 void PruneHistory(Turn& turn, RunRecord& run);
 // Whether there is a checkpoint of the step, damaged or not; 0: the initial weights. NotFound lists
 // the good ones.
 absl::Status CheckStep(const RunRecord& run, int64_t step);
 // Goes back (or forth) to the checkpoint of a step that CheckStep has found.
-void ChooseCheckpoint(RunRecord& run, int64_t step);
+void ChooseCheckpoint(Turn& turn, RunRecord& run, int64_t step);
 // Its checkpoints that are not older than the one to resume from are known to be damaged: which,
 // and what is done about it; empty: none.
 std::string DamageNote(const RunRecord& run);

@@ -14,6 +14,9 @@ namespace {
 // Longer than any checkpoint is in the making; an upload that never came into one is rubbish then.
 constexpr absl::Duration kUploadKept = absl::Hours(24);
 
+// A worker reports an upload at once, unless its control stream has just broken.
+constexpr absl::Duration kDroppedKept = absl::Minutes(1);
+
 }  // namespace
 
 StoredCheckpoints::StoredCheckpoints(checkpoint::ShardStore& store, Clock& clock, Log log)
@@ -28,7 +31,7 @@ absl::Status StoredCheckpoints::ProtectEarlierUploads() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (earlier_are_protected_) return absl::OkStatus();
   LH_ASSIGN_OR_RETURN(const std::vector<std::string> earlier, store_.UnnamedShards());
-  for (const std::string& sha256 : earlier) uploads_.emplace(sha256, clock_.Now());
+  for (const std::string& sha256 : earlier) uploads_.emplace(sha256, Upload{clock_.Now()});
   earlier_are_protected_ = true;
   return absl::OkStatus();
 }
@@ -37,7 +40,7 @@ absl::Status StoredCheckpoints::StoreShard(absl::string_view sha256, absl::strin
   const std::shared_lock<std::shared_mutex> no_pruning(pruning_);
   LH_RETURN_IF_ERROR(store_.PutShard(sha256, bytes));
   const std::lock_guard<std::mutex> lock(mutex_);
-  uploads_[std::string(sha256)] = clock_.Now();
+  uploads_[std::string(sha256)] = Upload{clock_.Now()};
   return absl::OkStatus();
 }
 
@@ -57,8 +60,10 @@ void StoredCheckpoints::Prune(const std::string& run, int64_t before_step) {
   if (pruned.ok()) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const absl::Time now = clock_.Now();
+    pruned_at_ = now;
     for (auto upload = uploads_.begin(); upload != uploads_.end();) {
-      if (now - upload->second > kUploadKept) {
+      const absl::Duration kept = upload->second.dropped ? kDroppedKept : kUploadKept;
+      if (now - upload->second.at > kept) {
         upload = uploads_.erase(upload);
       } else {
         on_their_way.push_back(upload->first);
@@ -71,6 +76,18 @@ void StoredCheckpoints::Prune(const std::string& run, int64_t before_step) {
     log_(true,
          absl::StrCat("old checkpoints of run ", run, " were not removed: ", pruned.message()));
   }
+}
+
+void StoredCheckpoints::Drop(const std::string& run, const std::vector<std::string>& sha256s) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const std::string& sha256 : sha256s) {
+      const auto upload = uploads_.find(sha256);
+      if (upload != uploads_.end()) upload->second.dropped = true;
+    }
+    if (clock_.Now() - pruned_at_ < kDroppedKept) return;
+  }
+  Prune(run, 0);
 }
 
 }  // namespace longhaul::coordinator

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -25,7 +26,8 @@ class Checkpoints {
  public:
   virtual ~Checkpoints() = default;
 
-  // A worker's upload. The shard is safe from pruning for a day, or until a manifest names it.
+  // A worker's upload. The shard is safe from pruning for a day, until a manifest names it, or
+  // until it is dropped.
   // Errors as ShardStore::PutShard.
   virtual absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) = 0;
 
@@ -35,6 +37,11 @@ class Checkpoints {
   // Removes the run's manifests of steps before `before_step`, then shards that nothing needs any
   // more. Trouble goes to the log.
   virtual void Prune(const std::string& run, int64_t before_step) = 0;
+
+  // No checkpoint of the run needs these uploads. They are removed by the next pruning that comes a
+  // minute after their upload (until then the same bytes may be on their way into a checkpoint of
+  // another run), or by this, which prunes once a minute.
+  virtual void Drop(const std::string& run, const std::vector<std::string>& sha256s) = 0;
 };
 
 // In a ShardStore, which must outlive this. Shards that are in it without a manifest when this is
@@ -47,6 +54,7 @@ class StoredCheckpoints : public Checkpoints {
   absl::Status StoreShard(absl::string_view sha256, absl::string_view bytes) override;
   absl::Status Commit(const checkpoint::Manifest& manifest, const run::RunSpec& spec) override;
   void Prune(const std::string& run, int64_t before_step) override;
+  void Drop(const std::string& run, const std::vector<std::string>& sha256s) override;
 
  private:
   // Protects the shards that came before this was made; until it succeeds nothing is pruned.
@@ -59,7 +67,12 @@ class StoredCheckpoints : public Checkpoints {
   std::shared_mutex pruning_;
   std::mutex mutex_;
   // Guarded by mutex_.
-  std::map<std::string, absl::Time> uploads_;  // hash -> when
+  struct Upload {
+    absl::Time at;
+    bool dropped = false;
+  };
+  std::map<std::string, Upload> uploads_;  // by hash
+  absl::Time pruned_at_ = absl::InfinitePast();
   bool earlier_are_protected_ = false;
 };
 

@@ -76,6 +76,30 @@ TEST_F(CheckpointsTest, AnUploadThatNobodyWantedIsRemovedAfterADay) {
   EXPECT_FALSE(Has(stray));
 }
 
+TEST_F(CheckpointsTest, ADroppedUploadIsRemovedAMinuteLater) {
+  const checkpoint::Manifest skipped = Upload(1);
+  const checkpoint::Manifest next = Upload(2);
+  checkpoints_.Drop("first", {skipped.shards[0].sha256});
+  EXPECT_TRUE(Has(skipped));
+  clock_.Advance(absl::Seconds(61));
+  checkpoints_.Drop("first", {});
+  EXPECT_FALSE(Has(skipped));
+  EXPECT_TRUE(Has(next));
+}
+
+TEST_F(CheckpointsTest, ADroppedUploadThatCameAgainOrWasCommittedStays) {
+  const checkpoint::Manifest twin = Upload(1);
+  checkpoints_.Drop("first", {twin.shards[0].sha256});
+  Upload(1);
+  const checkpoint::Manifest committed = Upload(2);
+  ASSERT_TRUE(Commit(committed).ok());
+  checkpoints_.Drop("first", {committed.shards[0].sha256});
+  clock_.Advance(absl::Minutes(2));
+  checkpoints_.Prune("first", 0);
+  EXPECT_TRUE(Has(twin));
+  EXPECT_TRUE(Has(committed));
+}
+
 TEST_F(CheckpointsTest, AnUploadOutlivesARestartOfTheCoordinator) {
   const checkpoint::Manifest next = Upload(2);
   ASSERT_TRUE(Commit(Upload(1)).ok());

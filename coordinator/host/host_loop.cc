@@ -66,6 +66,7 @@ struct HostLoop::Perform {
   }
   void operator()(const RequestPlan& a) const { host.planning_->Submit(a); }
   void operator()(const PruneCheckpoints& a) const { host.committing_->Submit(a); }
+  void operator()(const DropShards& a) const { host.committing_->Submit(a); }
   void operator()(const Reply& a) const {
     if (a.status.ok()) {
       host.requests_.Resolve(a.request, a.text);

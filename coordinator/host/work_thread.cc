@@ -62,4 +62,8 @@ void WorkThread::Do(const PruneCheckpoints& work) {
   dependencies_.checkpoints->Prune(work.run, work.before_step);
 }
 
+void WorkThread::Do(const DropShards& work) {
+  dependencies_.checkpoints->Drop(work.run, work.sha256s);
+}
+
 }  // namespace longhaul::coordinator

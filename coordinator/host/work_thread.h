@@ -21,7 +21,7 @@ struct CommitWork {
   checkpoint::Manifest manifest;
   run::RunSpec spec;
 };
-using Work = std::variant<RequestPlan, CommitWork, PruneCheckpoints>;
+using Work = std::variant<RequestPlan, CommitWork, PruneCheckpoints, DropShards>;
 
 // Submit is for one thread at a time. Every plan and commit is answered by one event, unless the
 // object ends before.
@@ -38,7 +38,7 @@ class WorkThread {
   ~WorkThread();
 
   // Too much waiting work: answered with an error at once. What was not pruned is so after the next
-  // commit.
+  // commit, what was not dropped after a day.
   void Submit(Work work);
 
  private:
@@ -46,6 +46,7 @@ class WorkThread {
   void Do(const RequestPlan& work);
   void Do(const CommitWork& work);
   void Do(const PruneCheckpoints& work);
+  void Do(const DropShards& work);
 
   const Dependencies dependencies_;
   BoundedQueue<Work> queue_;

@@ -158,6 +158,7 @@ class FakeCheckpoints : public Checkpoints {
     return absl::OkStatus();
   }
   void Prune(const std::string&, int64_t) override {}
+  void Drop(const std::string&, const std::vector<std::string>&) override {}
   void SetFailure(const absl::Status& failure) {
     const std::lock_guard<std::mutex> lock(mutex_);
     failure_ = OwnCopy(failure);
