@@ -80,6 +80,9 @@ class FakeCheckpoints : public coordinator::Checkpoints {
   void Prune(const std::string& run, int64_t before_step) override {
     calls.push_back(absl::StrCat("prune ", run, " ", before_step));
   }
+  void Drop(const std::string& run, const std::vector<std::string>&) override {
+    calls.push_back(absl::StrCat("drop of ", run));
+  }
   std::vector<std::string> calls;
 };
 

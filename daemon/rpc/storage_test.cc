@@ -30,6 +30,7 @@ class FakeCheckpoints : public coordinator::Checkpoints {
     return store_.PutShard(sha256, bytes);
   }
   void Prune(const std::string&, int64_t) override {}
+  void Drop(const std::string&, const std::vector<std::string>&) override {}
   absl::Status Commit(const checkpoint::Manifest&, const run::RunSpec&) override {
     return absl::OkStatus();
   }
