@@ -13,6 +13,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_pieces.h"
 #include "base/status_macros.h"
 
 namespace longhaul {
@@ -41,7 +42,6 @@ absl::Status WriteAll(int fd, const std::string& path, absl::string_view bytes) 
     if (n < 0) return ErrnoStatus(errno, "write", path);
     bytes.remove_prefix(static_cast<size_t>(n));
   }
-  if (::fsync(fd) != 0) return ErrnoStatus(errno, "fsync", path);
   return absl::OkStatus();
 }
 
@@ -129,11 +129,17 @@ absl::StatusOr<uint64_t> FileSize(const std::string& path) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes) {
+  return WritePiecesAtomically(path, [bytes](AppendPiece append) { return append(bytes); });
+}
+
+absl::Status WritePiecesAtomically(const std::string& path, const FilePieces& pieces) {
   static std::atomic<uint64_t> serial{0};
   const std::string temporary = absl::StrCat(path, ".tmp-", ::getpid(), "-", serial.fetch_add(1));
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return ErrnoStatus(errno, "create", temporary);
-  absl::Status status = WriteAll(fd, temporary, bytes);
+  absl::Status status =
+      pieces([&](absl::string_view piece) { return WriteAll(fd, temporary, piece); });
+  if (status.ok() && ::fsync(fd) != 0) status = ErrnoStatus(errno, "fsync", temporary);
   if (::close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, "close", temporary);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
     status = ErrnoStatus(errno, "rename to", path);

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "base/file_pieces.h"
 #include "gtest/gtest.h"
 
 namespace longhaul {
@@ -93,6 +94,24 @@ TEST_F(FileTest, FailedWriteKeepsTheOldFileAndLeavesNothingElse) {
   std::signal(SIGXFSZ, old_handler);
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(*ReadFile(path, 100), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(FileTest, PiecesMakeAFileAndAnErrorAmongThemNone) {
+  const std::string path = folder_ + "/a";
+  ASSERT_TRUE(WritePiecesAtomically(path, [](AppendPiece append) {
+                absl::Status status = append("he");
+                if (status.ok()) status = append("");
+                return status.ok() ? append("llo") : status;
+              }).ok());
+  EXPECT_EQ(*ReadFile(path, 10), "hello");
+  EXPECT_EQ(WritePiecesAtomically(path,
+                                  [](AppendPiece append) {
+                                    EXPECT_TRUE(append("bye").ok());
+                                    return absl::DataLossError("gone");
+                                  }),
+            absl::DataLossError("gone"));
+  EXPECT_EQ(*ReadFile(path, 10), "hello");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 

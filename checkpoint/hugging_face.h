@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/file_pieces.h"
 #include "model/family.h"
 
 namespace longhaul::checkpoint {
@@ -28,16 +29,16 @@ struct PassedFile {
 
 // What an export writes. Deterministic.
 struct HuggingFaceFiles {
-  std::string config_json;        // of a family; empty for a user's graph
-  std::string model_safetensors;  // float32
-  std::string graph_json = "";    // of a user's graph (docs/formats.md); empty for a family
+  std::string config_json;       // of a family; empty for a user's graph
+  FilePieces model_safetensors;  // float32; owns the weights, and makes a tensor at a time of them
+  std::string graph_json = "";   // of a user's graph (docs/formats.md); empty for a family
   std::vector<PassedFile> passed = {};
 };
 // Families: names and layouts of GPT2LMHeadModel (Conv1D weights transposed to [in, out]),
 // LlamaForCausalLM or Qwen2ForCausalLM (q, k, v, gate and up apart); lm_head.weight only when not
 // tied. A user's graph: its parameters under their own names. InvalidArgument if the parameters'
 // number or sizes are not those of the model.
-absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(const ModelWeights& weights);
+absl::StatusOr<HuggingFaceFiles> ExportHuggingFace(ModelWeights weights);
 
 // Refuses a `directory` that cannot be written: not a folder, no permission, in a folder that is
 // not there (InvalidArgument), or not empty (AlreadyExists, unless `overwrite`). Leaves nothing

@@ -77,6 +77,7 @@ class HuggingFaceFilesTest : public testing::Test {
 
   void Export(const ModelWeights& weights) {
     files_ = *ExportHuggingFace(weights);
+    weights_file_ = Joined(files_.model_safetensors);
     ASSERT_TRUE(WriteHuggingFace(files_, folder_, /*overwrite=*/true).ok());
   }
   void Write(const std::string& name, absl::string_view bytes) {
@@ -94,7 +95,7 @@ class HuggingFaceFilesTest : public testing::Test {
   }
   // The exported tensors in two files, with the index that transformers writes for them.
   void Split() {
-    const SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
+    const SafetensorsFile file = *ParseSafetensors(weights_file_);
     const auto middle = file.tensors.begin() + 3;
     Json map;
     for (auto tensor = file.tensors.begin(); tensor != file.tensors.end(); ++tensor) {
@@ -118,6 +119,7 @@ class HuggingFaceFilesTest : public testing::Test {
 
   const std::string folder_ = testing::TempDir() + "longhaul-hugging-face-files-test";
   HuggingFaceFiles files_;
+  std::string weights_file_;
   Json index_;
 };
 
@@ -143,7 +145,7 @@ TEST_F(HuggingFaceFilesTest, LlamaAndQwen2HaveTheNamesOfTransformers) {
   for (const bool qwen2 : {false, true}) {
     Export(Numbered(LlamaSpec(qwen2)));
     std::vector<std::string> names;
-    const SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
+    const SafetensorsFile file = *ParseSafetensors(weights_file_);
     for (const TensorView& tensor : file.tensors) names.push_back(tensor.name);
     EXPECT_THAT(names, UnorderedElementsAreArray(TransformersNames(qwen2)));
     const Json config = *ParseJson(files_.config_json, 1 << 20);
@@ -156,7 +158,7 @@ TEST_F(HuggingFaceFilesTest, LlamaAndQwen2HaveTheNamesOfTransformers) {
 TEST_F(HuggingFaceFilesTest, PackedRowsComeApart) {
   const ModelWeights weights = Numbered(LlamaSpec(true));
   Export(weights);
-  const SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
+  const SafetensorsFile file = *ParseSafetensors(weights_file_);
   const auto rows = [](const std::vector<float>& values, int64_t width, int64_t from, int64_t to) {
     return std::vector<float>(values.begin() + from * width, values.begin() + to * width);
   };
@@ -193,7 +195,7 @@ TEST_F(HuggingFaceFilesTest, UsersGraphReturnsUnderItsOwnNames) {
   Export(weights);
   EXPECT_TRUE(files_.config_json.empty());
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/config.json"));
-  EXPECT_NE(ParseSafetensors(files_.model_safetensors)->Find("layers.0.attn.qkv.weight"), nullptr);
+  EXPECT_NE(ParseSafetensors(weights_file_)->Find("layers.0.attn.qkv.weight"), nullptr);
   const auto back = ImportHuggingFace(folder_);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->spec, weights.spec);
@@ -247,7 +249,7 @@ TEST_F(HuggingFaceFilesTest, HalfPrecisionIsExact) {
                                            0x1.FEp127f, 0.333984375f, -0.0f};
   for (const bool is_brain : {false, true}) {
     Export(weights);
-    SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
+    SafetensorsFile file = *ParseSafetensors(weights_file_);
     std::vector<uint16_t> bits(12);
     std::vector<float> expected(12);
     for (size_t i = 0; i < 12; ++i) {
@@ -268,7 +270,7 @@ TEST_F(HuggingFaceFilesTest, HalfPrecisionIsExact) {
 
 TEST_F(HuggingFaceFilesTest, RefusesOtherDtypesInfinitiesAndDoubledTensors) {
   Export(SmallWeights(true));
-  const SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
+  const SafetensorsFile file = *ParseSafetensors(weights_file_);
   const auto change = [&](const TensorView& with) {
     std::vector<TensorView> tensors = file.tensors;
     for (TensorView& tensor : tensors) {
@@ -300,7 +302,7 @@ TEST_F(HuggingFaceFilesTest, RefusesOtherDtypesInfinitiesAndDoubledTensors) {
 TEST_F(HuggingFaceFilesTest, NamesWithoutPrefixMasksAndAnEqualHeadAreTaken) {
   const ModelWeights weights = SmallWeights(true);
   Export(weights);
-  SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
+  SafetensorsFile file = *ParseSafetensors(weights_file_);
   std::vector<TensorView> tensors = file.tensors;
   TensorView head = *file.Find("transformer.wte.weight");
   head.name = "lm_head.weight";

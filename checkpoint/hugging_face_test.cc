@@ -33,6 +33,7 @@ class HuggingFaceTest : public testing::Test {
 
   void Export(bool tied) {
     files_ = *ExportHuggingFace(SmallWeights(tied));
+    weights_file_ = Joined(files_.model_safetensors);
     ASSERT_TRUE(WriteHuggingFace(files_, folder_, /*overwrite=*/true).ok());
   }
   std::string ImportError() {
@@ -57,6 +58,7 @@ class HuggingFaceTest : public testing::Test {
     return names;
   }
 
+  std::string weights_file_;
   const std::string folder_ = testing::TempDir() + "longhaul-hugging-face-test";
   HuggingFaceFiles files_;
 };
@@ -96,7 +98,8 @@ std::vector<std::string> TransformersNames() {
 TEST_F(HuggingFaceTest, TensorsHaveNamesAndOrderOfTransformers) {
   for (const bool tied : {true, false}) {
     const HuggingFaceFiles files = *ExportHuggingFace(SmallWeights(tied));
-    const auto file = ParseSafetensors(files.model_safetensors);
+    const std::string bytes = Joined(files.model_safetensors);
+    const auto file = ParseSafetensors(bytes);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_EQ(file->metadata, (std::map<std::string, std::string>{{"format", "pt"}}));
     std::vector<std::string> names, expected = TransformersNames();
@@ -110,7 +113,8 @@ TEST_F(HuggingFaceTest, TensorsHaveNamesAndOrderOfTransformers) {
 TEST_F(HuggingFaceTest, Conv1dWeightsAreTransposedAndNoOthers) {
   const ModelWeights weights = SmallWeights(false);
   const HuggingFaceFiles files = *ExportHuggingFace(weights);
-  const SafetensorsFile file = *ParseSafetensors(files.model_safetensors);
+  const std::string bytes = Joined(files.model_safetensors);
+  const SafetensorsFile file = *ParseSafetensors(bytes);
   EXPECT_THAT(file.Find("transformer.h.1.attn.c_attn.weight")->shape, ElementsAre(4, 12));
   EXPECT_THAT(file.Find("transformer.h.1.mlp.c_fc.weight")->shape, ElementsAre(4, 16));
   EXPECT_THAT(file.Find("transformer.h.1.mlp.c_proj.weight")->shape, ElementsAre(16, 4));
@@ -151,7 +155,7 @@ TEST_F(HuggingFaceTest, RoundTripKeepsEveryBit) {
     ASSERT_TRUE(weights.ok()) << weights.status();
     EXPECT_EQ(weights->spec, SmallSpec(tied));
     EXPECT_EQ(weights->parameters, SmallWeights(tied).parameters);
-    EXPECT_EQ(ExportHuggingFace(*weights)->model_safetensors, files_.model_safetensors);
+    EXPECT_EQ(Joined(ExportHuggingFace(*weights)->model_safetensors), weights_file_);
   }
 }
 
@@ -166,12 +170,13 @@ TEST_F(HuggingFaceTest, ExportRefusesOtherSizes) {
 
 TEST_F(HuggingFaceTest, NothingIsOverwrittenUnasked) {
   Export(true);
-  const absl::Status status = WriteHuggingFace({"{}", ""}, folder_, /*overwrite=*/false);
+  const absl::Status status = WriteHuggingFace({"{}", OnePiece("")}, folder_, /*overwrite=*/false);
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(status.message(), HasSubstr(folder_));
   EXPECT_EQ(*ReadFile(folder_ + "/config.json", 1 << 20), files_.config_json);
   std::filesystem::remove(folder_ + "/model.safetensors");
-  EXPECT_EQ(WriteHuggingFace({"{}", ""}, folder_, false).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(WriteHuggingFace({"{}", OnePiece("")}, folder_, false).code(),
+            absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(CheckExportTarget(folder_, false).code(), absl::StatusCode::kAlreadyExists);
 }
 
@@ -179,7 +184,7 @@ TEST_F(HuggingFaceTest, OverwritingReplacesOnlyTheTwoFiles) {
   Export(true);
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/notes", "mine").ok());
   ASSERT_TRUE(CheckExportTarget(folder_ + "/", true).ok());
-  ASSERT_TRUE(WriteHuggingFace({"{}", "new"}, folder_ + "/", true).ok());
+  ASSERT_TRUE(WriteHuggingFace({"{}", OnePiece("new")}, folder_ + "/", true).ok());
   EXPECT_THAT(Entries(), UnorderedElementsAre("config.json", "model.safetensors", "notes"));
   EXPECT_EQ(*ReadFile(folder_ + "/config.json", 9), "{}");
   EXPECT_EQ(*ReadFile(folder_ + "/model.safetensors", 9), "new");
@@ -195,7 +200,7 @@ TEST_F(HuggingFaceTest, TargetsThatCannotBeWrittenAreRefusedAndLeftAlone) {
       const absl::Status checked = CheckExportTarget(target, overwrite);
       EXPECT_EQ(checked.code(), absl::StatusCode::kInvalidArgument) << target;
       EXPECT_THAT(checked.message(), HasSubstr(folder_)) << target;
-      EXPECT_EQ(WriteHuggingFace({"{}", ""}, target, overwrite), checked);
+      EXPECT_EQ(WriteHuggingFace({"{}", OnePiece("")}, target, overwrite), checked);
     }
   }
   EXPECT_EQ(CheckExportTarget("", false).code(), absl::StatusCode::kInvalidArgument);
@@ -206,7 +211,7 @@ TEST_F(HuggingFaceTest, TargetsThatCannotBeWrittenAreRefusedAndLeftAlone) {
   EXPECT_THAT(Entries(), UnorderedElementsAre("file"));
   // What cannot take the place of its target is removed.
   ASSERT_TRUE(MakeDirectories(folder_ + "/taken/config.json/full").ok());
-  EXPECT_FALSE(WriteHuggingFace({"{}", ""}, folder_ + "/taken", true).ok());
+  EXPECT_FALSE(WriteHuggingFace({"{}", OnePiece("")}, folder_ + "/taken", true).ok());
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/taken")) {
     EXPECT_THAT(entry.path().filename().string(), Not(StartsWith(".longhaul")));
   }
@@ -272,10 +277,10 @@ TEST_F(HuggingFaceTest, ImportRefusesOtherTensorsByName) {
     EXPECT_TRUE(WriteFileAtomically(folder_ + "/model.safetensors", bytes).ok());
     return ImportError();
   };
-  EXPECT_THAT(error_with(files_.model_safetensors.substr(0, files_.model_safetensors.size() - 1)),
+  EXPECT_THAT(error_with(weights_file_.substr(0, weights_file_.size() - 1)),
               HasSubstr(folder_ + "/model.safetensors: safetensors"));
   EXPECT_EQ(ImportHuggingFace(folder_).status().code(), absl::StatusCode::kInvalidArgument);
-  const SafetensorsFile file = *ParseSafetensors(files_.model_safetensors);
+  const SafetensorsFile file = *ParseSafetensors(weights_file_);
   std::vector<TensorView> tensors = file.tensors;
   tensors.pop_back();
   EXPECT_THAT(error_with(WriteSafetensors(tensors, {})),

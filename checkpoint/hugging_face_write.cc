@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/file_pieces.h"
 #include "base/status_macros.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/hugging_face_layout.h"
@@ -83,20 +84,23 @@ absl::Status Rename(const fs::path& from, const fs::path& to) {
   return ErrnoStatus(errno, "rename to", to.string());
 }
 
-using Content = std::pair<std::string, const std::string*>;  // name and bytes
+using Content = std::pair<std::string, FilePieces>;  // name and bytes
+
+// `bytes` must outlive it.
+FilePieces OnePiece(const std::string& bytes) {
+  return [&bytes](AppendPiece append) { return append(bytes); };
+}
 
 // What says what the model is comes last.
 std::vector<Content> ContentsOf(const HuggingFaceFiles& files) {
-  std::vector<Content> contents = {{kWeightsFile, &files.model_safetensors}};
+  std::vector<Content> contents = {{kWeightsFile, files.model_safetensors}};
   for (const PassedFile& file : files.passed) {
     LH_CHECK(IsPassedFile(file.name), file.name);
-    contents.emplace_back(file.name, &file.bytes);
+    contents.emplace_back(file.name, OnePiece(file.bytes));
   }
-  if (files.graph_json.empty()) {
-    contents.emplace_back(kConfigFile, &files.config_json);
-  } else {
-    contents.emplace_back(kGraphFile, &files.graph_json);
-  }
+  const bool is_graph = !files.graph_json.empty();
+  contents.emplace_back(is_graph ? kGraphFile : kConfigFile,
+                        OnePiece(is_graph ? files.graph_json : files.config_json));
   return contents;
 }
 
@@ -119,15 +123,15 @@ absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& 
     fs::remove_all(temporary, ignored);
   };
   const std::vector<Content> contents = ContentsOf(files);
-  for (const auto& [name, bytes] : contents) {
-    LH_RETURN_IF_ERROR(WriteFileAtomically((fs::path(temporary) / name).string(), *bytes));
+  for (const auto& [name, pieces] : contents) {
+    LH_RETURN_IF_ERROR(WritePiecesAtomically((fs::path(temporary) / name).string(), pieces));
   }
   if (!target.exists) {
     LH_RETURN_IF_ERROR(OpenToOthers(temporary));
     LH_RETURN_IF_ERROR(Rename(temporary, target.path));
     return SyncDirectory(target.parent.string());
   }
-  for (const auto& [name, bytes] : contents) {
+  for (const auto& [name, pieces] : contents) {
     LH_RETURN_IF_ERROR(Rename(fs::path(temporary) / name, target.path / name));
   }
   const char* const contradicting = files.graph_json.empty() ? kGraphFile : kConfigFile;

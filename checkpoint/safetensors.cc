@@ -130,16 +130,17 @@ absl::Status CheckContiguous(const std::vector<TensorView>& tensors, absl::strin
 
 }  // namespace
 
-std::string WriteSafetensors(absl::Span<const TensorView> tensors,
-                             const std::map<std::string, std::string>& metadata) {
+std::string SafetensorsHeader(absl::Span<const TensorView> tensors,
+                              const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[kMetadataKey] = metadata;
   uint64_t offset = 0;
   absl::flat_hash_set<absl::string_view> names = {kMetadataKey};
   for (const TensorView& tensor : tensors) {
     LH_CHECK(names.insert(tensor.name).second, "tensor ", tensor.name, " is given twice");
-    LH_CHECK(TensorBytes(tensor.dtype, tensor.shape) == tensor.bytes.size(), tensor.name);
-    const uint64_t end = offset + tensor.bytes.size();
+    const std::optional<uint64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
+    LH_CHECK(bytes.has_value(), tensor.name);
+    const uint64_t end = offset + *bytes;
     header[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
@@ -147,13 +148,22 @@ std::string WriteSafetensors(absl::Span<const TensorView> tensors,
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   // Blanks align the tensors, so that readers may map them.
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
-
-  std::string bytes;
-  bytes.reserve(kLengthBytes + text.size() + offset);
+  std::string length;
   for (size_t i = 0; i < kLengthBytes; ++i) {
-    bytes.push_back(static_cast<char>(uint64_t{text.size()} >> (8 * i)));
+    length.push_back(static_cast<char>(uint64_t{text.size()} >> (8 * i)));
   }
-  bytes += text;
+  return length + text;
+}
+
+std::string WriteSafetensors(absl::Span<const TensorView> tensors,
+                             const std::map<std::string, std::string>& metadata) {
+  std::string bytes = SafetensorsHeader(tensors, metadata);
+  size_t size = bytes.size();
+  for (const TensorView& tensor : tensors) {
+    LH_CHECK(TensorBytes(tensor.dtype, tensor.shape) == tensor.bytes.size(), tensor.name);
+    size += tensor.bytes.size();
+  }
+  bytes.reserve(size);
   for (const TensorView& tensor : tensors) bytes.append(tensor.bytes.data(), tensor.bytes.size());
   return bytes;
 }

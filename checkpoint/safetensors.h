@@ -26,6 +26,11 @@ struct TensorView {
 std::string WriteSafetensors(absl::Span<const TensorView> tensors,
                              const std::map<std::string, std::string>& metadata);
 
+// What such a file begins with; the tensors' bytes follow in this order. `TensorView::bytes` is not
+// read, so that they need not be in memory together.
+std::string SafetensorsHeader(absl::Span<const TensorView> tensors,
+                              const std::map<std::string, std::string>& metadata);
+
 // Views into `bytes`. DataLoss naming the tensor for anything inconsistent: header beyond the file,
 // bad JSON, duplicate names, offsets that overlap, leave holes, overflow or do not fit dtype times
 // shape, and unknown dtypes. Tensors are in the order of their offsets.

@@ -19,7 +19,7 @@ struct ParameterState {
 };
 struct MutableParameterState {
   int index = 0;
-  absl::Span<float> weights, first_moment, second_moment;
+  absl::Span<float> weights, first_moment, second_moment;  // moments: empty if not wanted
 };
 
 struct EncodedShard {

@@ -59,6 +59,12 @@ TEST_F(ShardTest, ComesBackBitForBit) {
   EXPECT_EQ(one.second, second_[1]);
   EXPECT_EQ(four.second, second_[4]);
   EXPECT_THAT(two.weights, Each(-1.0f));  // in another shard
+
+  Buffers only_weights(graph_.parameters[1].elements());
+  MutableParameterState unwanted = only_weights.State(1);
+  unwanted.first_moment = unwanted.second_moment = {};
+  ASSERT_TRUE(DecodeShard(graph_, encoded.shard, encoded.bytes, std::vector{unwanted}).ok());
+  EXPECT_EQ(only_weights.weights, weights_[1]);
 }
 
 TEST_F(ShardTest, ReadersOfSafetensorsFindTheTensors) {

@@ -2,9 +2,13 @@
 #ifndef LONGHAUL_CHECKPOINT_TEST_MODEL_H_
 #define LONGHAUL_CHECKPOINT_TEST_MODEL_H_
 
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "base/file_pieces.h"
 #include "checkpoint/hugging_face.h"
+#include "gtest/gtest.h"
 #include "model/family.h"
 
 namespace longhaul::checkpoint {
@@ -22,6 +26,20 @@ inline ModelWeights SmallWeights(bool tied, float first = 1.0f) {
     for (float& value : values) value = next++;
   }
   return weights;
+}
+
+inline FilePieces OnePiece(std::string bytes) {
+  return [bytes = std::move(bytes)](AppendPiece append) { return append(bytes); };
+}
+
+// The whole file.
+inline std::string Joined(const FilePieces& pieces) {
+  std::string bytes;
+  EXPECT_TRUE(pieces([&bytes](absl::string_view piece) {
+                bytes.append(piece.data(), piece.size());
+                return absl::OkStatus();
+              }).ok());
+  return bytes;
 }
 
 }  // namespace longhaul::checkpoint

@@ -95,21 +95,17 @@ absl::StatusOr<checkpoint::Manifest> Choose(const std::vector<ListedCheckpoint>&
                    "; it has ", absl::StrJoin(steps, ", ")));
 }
 
-// Fetches every shard and puts the weights together; moments are decoded, checked and dropped.
+// Fetches every shard and puts the weights together; moments are checked and dropped.
 absl::StatusOr<checkpoint::ModelWeights> FetchWeights(Client& client, const model::ModelSpec& spec,
                                                       const checkpoint::Manifest& manifest) {
   LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(spec));
   LH_RETURN_IF_ERROR(checkpoint::ValidateCoverage(manifest, graph));
   checkpoint::ModelWeights weights{spec, {}};
-  std::vector<std::vector<float>> first(graph.parameters.size()), second(graph.parameters.size());
   std::vector<checkpoint::MutableParameterState> states;
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const size_t elements = static_cast<size_t>(graph.parameters[p].elements());
     weights.parameters.emplace_back(elements);
-    first[p].resize(elements);
-    second[p].resize(elements);
-    states.push_back({static_cast<int>(p), absl::MakeSpan(weights.parameters[p]),
-                      absl::MakeSpan(first[p]), absl::MakeSpan(second[p])});
+    states.push_back({static_cast<int>(p), absl::MakeSpan(weights.parameters[p]), {}, {}});
   }
   ProgressBar bar("export", manifest.shards.size(), "shards");
   for (size_t s = 0; s < manifest.shards.size(); ++s) {
@@ -150,8 +146,8 @@ absl::StatusOr<Exported> ExportTo(Client& client, const CheckpointOptions& optio
   LH_ASSIGN_OR_RETURN(const auto checkpoints, ReadCheckpoints(client, options.run));
   LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
                       Choose(checkpoints, options, static_cast<int64_t>(run.checkpoint_step())));
-  LH_ASSIGN_OR_RETURN(const auto weights, FetchWeights(client, spec.model, manifest));
-  LH_ASSIGN_OR_RETURN(auto files, checkpoint::ExportHuggingFace(weights));
+  LH_ASSIGN_OR_RETURN(auto weights, FetchWeights(client, spec.model, manifest));
+  LH_ASSIGN_OR_RETURN(auto files, checkpoint::ExportHuggingFace(std::move(weights)));
   LH_ASSIGN_OR_RETURN(files.passed, FetchPassed(client, spec));
   LH_RETURN_IF_ERROR(checkpoint::WriteHuggingFace(files, options.to, options.overwrite));
   return Exported{manifest, !files.graph_json.empty()};

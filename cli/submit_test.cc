@@ -122,7 +122,8 @@ TEST_F(SubmitTest, ReadsWeightsAndTokenizerOfModelFrom) {
   EXPECT_EQ(submission->spec.tokenizer_files[0],
             "tokenizer.json " + submission->uploads[1].index.Id());
   EXPECT_TRUE(run::Validate(submission->spec).ok());
-  Write("hf/model.safetensors", files.model_safetensors.substr(0, 2000));
+  Write("hf/model.safetensors",
+        ReadFile(folder_ + "/hf/model.safetensors", 1 << 20)->substr(0, 2000));
   ExpectRefused(PrepareSubmission(folder_ + "/run.yaml"), absl::StatusCode::kInvalidArgument,
                 "hf/model.safetensors");
   EXPECT_TRUE(ReadRunFile(folder_ + "/run.yaml").ok());  // what `plan` needs
