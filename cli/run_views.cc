@@ -25,8 +25,8 @@ std::string Progress(const v1::RunSummary& run) {
   return absl::StrCat(progress, " (again, up to ", run.again_up_to(), ")");
 }
 
-std::string Checkpoint(const v1::RunSummary& run, const std::string& none) {
-  return run.checkpoint_step() == 0 ? none : absl::StrCat("step ", run.checkpoint_step());
+std::string Checkpoint(const v1::RunSummary& run, bool exists, const std::string& none) {
+  return exists ? absl::StrCat("step ", run.checkpoint_step()) : none;
 }
 
 // "0-3", or "-" for a stage without a layer: the head, or one that is not known.
@@ -128,7 +128,8 @@ void PrintRunTable(const v1::ListRunsResponse& runs) {
   for (const v1::RunSummary& run : runs.runs()) {
     rows.push_back({run.run(), run.state(), Progress(run), Loss(run),
                     FormatRate(run.tokens_per_second()), absl::StrCat(run.stage_count()),
-                    Checkpoint(run, "-"), Shortened(run.reason(), kReasonColumnsMax)});
+                    Checkpoint(run, run.checkpoint_step() > 0, "-"),
+                    Shortened(run.reason(), kReasonColumnsMax)});
     if (rows.back().back() != run.reason()) {
       absl::StrAppend(&whole, "\nreason of ", run.run(), "\n  ", run.reason(), "\n");
     }
@@ -137,7 +138,7 @@ void PrintRunTable(const v1::ListRunsResponse& runs) {
   Print(Printable(whole));
 }
 
-void PrintRun(const v1::RunSummary& run) {
+void PrintRun(const v1::RunSummary& run, bool has_checkpoint) {
   const std::string reason = Shortened(run.reason(), kReasonColumnsMax);
   std::string head =
       absl::StrCat("run         ", run.run(), "\nstate       ", run.state(),
@@ -149,7 +150,7 @@ void PrintRun(const v1::RunSummary& run) {
   if (run.predicted_step_seconds() > 0) {
     absl::StrAppend(&head, "   (predicted step ", FormatSeconds(run.predicted_step_seconds()), ")");
   }
-  absl::StrAppend(&head, "\ncheckpoint  ", Checkpoint(run, "none yet"), "\n");
+  absl::StrAppend(&head, "\ncheckpoint  ", Checkpoint(run, has_checkpoint, "none yet"), "\n");
   if (run.skipped_steps() > 0) {
     absl::StrAppend(&head, "skipped     ", run.skipped_steps(),
                     " steps had a gradient that was not finite\n");

@@ -15,7 +15,7 @@ nlohmann::ordered_json StepToJson(const std::string& run, const v1::WatchedStep&
 
 // For people: one line a run; everything of one run.
 void PrintRunTable(const v1::ListRunsResponse& runs);
-void PrintRun(const v1::RunSummary& run);
+void PrintRun(const v1::RunSummary& run, bool has_checkpoint);
 
 }  // namespace longhaul::cli
 

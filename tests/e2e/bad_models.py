@@ -18,12 +18,6 @@ def _file(header, data):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def _run_from(folder):
-    good = run_file("bad")
-    start, end = good.index("model:"), good.index("data:")
-    return f"{good[:start]}model: {{from: {folder}}}\n{good[end:]}"
-
-
 class _Model:
     """An exported model of which one part at a time is spoilt."""
 
@@ -42,7 +36,7 @@ class _Model:
         files = dict(others) if weights is None else {WEIGHTS: weights}
         for name, content in files.items():
             (self.folder / name).write_bytes(content)
-        self.check.file_refused(what, ["spoilt/", *patterns], _run_from("spoilt"))
+        self.check.file_refused(what, ["spoilt/", *patterns], run_file("bad", model_from="spoilt"))
         shutil.rmtree(self.folder)
 
     def changed(self, **entry):

@@ -58,7 +58,7 @@ def run_file(name, **options):
              learning_rate="3.0e-3", beta2=0.95, weight_decay=0.1, grad_clip=0.5, warmup_steps=2,
              min_learning_rate="1.0e-4", seed=7, evaluate_every=0, stages="auto", schedule="1f1b",
              codec="none", every=0, family="gpt2", kv_heads="auto", ffn="auto", dropout=0,
-             recompute="auto", graph=None, replicas="1", exact_replicas="false")
+             recompute="auto", graph=None, model_from=None, replicas="1", exact_replicas="false")
     unknown = set(options) - set(o)
     assert not unknown, unknown
     o.update(options)
@@ -75,6 +75,8 @@ def run_file(name, **options):
   dropout: {o['dropout']}"""
     if o["graph"] is not None:
         model = f" {{graph: {o['graph']}}}"
+    if o["model_from"] is not None:
+        model = f" {{from: {o['model_from']}}}"
     return f"""name: {name}
 model:{model}
 data:
