@@ -114,12 +114,13 @@ std::string ResumeHint(const RunRecord& run) {
     return absl::StrCat("; resume with: longhaul run resume ", run.spec.name);
   }
   const OtherCheckpoint& newest = run.other_checkpoints.back();
-  return absl::StrCat("; ",
-                      newest.damage.empty()
-                          ? "go on from a checkpoint that was left behind"
-                          : "put the shard's file back at the coordinator or the node and resume",
-                      " with: longhaul run resume ", run.spec.name, " --step ",
-                      newest.manifest.step, ", or train from the beginning with --step 0");
+  const bool is_drawn = run.spec.from.empty();  // else nobody has the weights of step 0 any more
+  return absl::StrCat(
+      "; ",
+      newest.damage.empty() ? "go on from a checkpoint that was left behind"
+                            : "put the shard's file back at the coordinator or the node and resume",
+      " with: longhaul run resume ", run.spec.name, " --step ", newest.manifest.step,
+      is_drawn ? ", or train from the beginning with --step 0" : "");
 }
 
 std::vector<const NodeRecord*> UsableNodes(State& state, bool busy_too) {

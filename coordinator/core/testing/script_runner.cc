@@ -99,6 +99,11 @@ Event Start(const Command& c) {
   event.spec.model.context = 8;
   event.spec.train.global_batch = 4;
   event.spec.train.steps = c.Whole("steps", 100);
+  event.spec.from = c.Text("from");
+  if (!event.spec.from.empty()) {
+    event.checkpoint.emplace().run = c.run();
+    event.checkpoint->shards.push_back({"hash-given", 10, {}});
+  }
   return event;
 }
 
