@@ -79,16 +79,8 @@ void StageJob::Cancel(const absl::Status& reason) {
 void StageJob::Run() {
   previous_.reset();
   const absl::Status status = RunToEnd();
-  // The job may wait long for its release; its memory need not.
-  gradient_tree_.reset();
-  stage_.reset();
-  backend_.reset();
-  batches_.reset();
-  tokens_.reset();
-  if (status.ok()) {
-    Log(LogLevel::kInfo, "stage ended");
-    return;
-  }
+  FreeMemory();
+  if (status.ok()) return;
   SetPhase(absl::StrCat("failed: ", status.message()));
   if (!CheckCancelled().ok()) {
     Log(LogLevel::kInfo, absl::StrCat("stage given up: ", CheckCancelled().message()));
@@ -99,6 +91,14 @@ void StageJob::Run() {
   outbox_.Add(assignment_.run, assignment_.epoch,
               Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(),
                      status, damaged_shard_, divergence_});
+}
+
+void StageJob::FreeMemory() {
+  gradient_tree_.reset();
+  stage_.reset();
+  backend_.reset();
+  batches_.reset();
+  tokens_.reset();
 }
 
 absl::Status StageJob::RunToEnd() {
@@ -211,16 +211,23 @@ absl::Status StageJob::Train() {
   LH_RETURN_IF_ERROR(replicas_.Connect(rendezvous_));
   SetPhase("training");
 
-  StageExecutor executor(MakeExecutorOptions(), stage_.get(), exchange.get(),
-                         plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
-                         assignment_.stage == 0 ? &directives_ : nullptr, dependencies_.clock);
-  if (const absl::Status trained = TrainSteps(executor); !trained.ok()) {
+  if (const absl::Status trained = TrainSteps(*exchange); !trained.ok()) {
     // All stages are to say the same, so none leaves before the others have the verdict.
     if (divergence_)
       exchange->Flush(dependencies_.clock->Now() + *options_.peer_silence_max).IgnoreError();
     return trained;
   }
-  return exchange->Flush(dependencies_.clock->Now() + kPeerBusyMax);
+  Log(LogLevel::kInfo, "stage ended");
+  AwaitRelease();
+  return absl::OkStatus();
+}
+
+void StageJob::AwaitRelease() {
+  FreeMemory();
+  std::unique_lock<std::mutex> lock(mutex_);
+  // Ended by the job's owner: by the release, at the latest by its destructor.
+  dependencies_.clock->WaitUntil(lock, changed_, absl::InfiniteFuture(),
+                                 [this] { return !cancelled_.ok(); });
 }
 
 ExecutorOptions StageJob::MakeExecutorOptions() {
@@ -243,8 +250,11 @@ ExecutorOptions StageJob::MakeExecutorOptions() {
   return options;
 }
 
-absl::Status StageJob::TrainSteps(StageExecutor& executor) {
+absl::Status StageJob::TrainSteps(Exchange& exchange) {
   const run::RunSpec& spec = assignment_.spec;
+  StageExecutor executor(MakeExecutorOptions(), stage_.get(), &exchange,
+                         plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
+                         assignment_.stage == 0 ? &directives_ : nullptr, dependencies_.clock);
   DivergenceWatch divergence(plan_.graph, *stage_, assignment_.start_step, spec.train.steps);
   for (int64_t step = assignment_.start_step + 1; step <= spec.train.steps; ++step) {
     divergence.BeforeStep();

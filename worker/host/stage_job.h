@@ -50,6 +50,7 @@ class StageJob {
   // `rendezvous`: of each replica of the stage; not used where it has one.
   void Start(std::vector<std::string> rendezvous);
   void Stop();  // after the step that the first stage is at
+  // Ends what the job does or, once it has ended, waits for.
   void Cancel(const absl::Status& reason);
 
  private:
@@ -66,7 +67,13 @@ class StageJob {
   absl::Status AwaitStart();
   ExecutorOptions MakeExecutorOptions();
   absl::Status Train();
-  absl::Status TrainSteps(StageExecutor& executor);
+  absl::Status TrainSteps(Exchange& exchange);
+  // The stage has trained, but its peers may not have: until all have ended its exchange stays, so
+  // that the last frames, and the word that the peers' last frames are consumed, outlive broken
+  // connections. A peer that cannot be reached any more fails itself if it still needs something.
+  void AwaitRelease();
+  // What the stage needs to train. The job may wait long for its release; its memory need not.
+  void FreeMemory();
   absl::StatusOr<StepReport> MakeReport(StageExecutor& executor, const StepResult& result);
   void Save(int64_t step, bool last);
   void End(int64_t step);

@@ -14,6 +14,18 @@ namespace {
 // Signs of life come five times in it; a shorter lease is no use on a data link.
 constexpr absl::Duration kSilenceMaxMin = absl::Seconds(1);
 
+// "stage 1", "stage 1 replica 1". The assignment was not checked.
+std::string NameOfStage(const Assignment& assignment) {
+  int stage = -1;
+  int replica = 0;
+  for (size_t group = 0; group < assignment.stages.size(); ++group) {
+    if (static_cast<int>(group) > assignment.stage) break;
+    replica = assignment.stages[group].replica;
+    if (replica == 0) ++stage;
+  }
+  return absl::StrCat("stage ", stage, replica == 0 ? "" : absl::StrCat(" replica ", replica));
+}
+
 }  // namespace
 
 class WorkerHost::Impl {
@@ -100,14 +112,16 @@ class WorkerHost::Impl {
   void On(const Released& released) {
     outbox_.Forget(released.run, released.epoch);
     std::lock_guard<std::mutex> lock(mutex_);
-    if (IsCurrent(released.run, released.epoch)) Retire();
+    if (!IsCurrent(released.run, released.epoch)) return;
+    job_->Cancel(absl::CancelledError("every stage of the run has ended"));
+    Retire();
   }
 
   std::string Describe() const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (job_ == nullptr) return "idle";
     const Assignment& assignment = job_->assignment();
-    return absl::StrCat("run ", assignment.run, " stage ", assignment.stage, " step ",
+    return absl::StrCat("run ", assignment.run, " ", NameOfStage(assignment), " step ",
                         job_->completed_step(), ", ", job_->phase());
   }
 

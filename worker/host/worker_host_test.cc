@@ -103,6 +103,17 @@ class WorkerHostTest : public testing::Test {
     host_->OnMessage(Accepted{absl::Seconds(10), absl::Seconds(1)});
     return control_.TakeTexts();
   }
+  // How this worker ends a data stream of run r that begins in a stage that its plan has not.
+  absl::Status AnswerToStranger() {
+    const auto stream = *transport_->Dial("node", "memory:a", clock_.Now() + absl::Seconds(1));
+    StreamHello hello;
+    hello.run = "r";
+    hello.epoch = kFirst;
+    hello.token = "token";
+    hello.from_group = 7;
+    stream->Write(hello).IgnoreError();
+    return stream->Read().status();
+  }
   // Of an assignment that must fail.
   absl::Status FailureOf(const Assignment& assignment) {
     control_.Take();
@@ -122,6 +133,20 @@ class WorkerHostTest : public testing::Test {
   data::DatasetIndex index_;
   std::unique_ptr<WorkerHost> host_;
 };
+
+TEST_F(WorkerHostTest, AnEndedStageAnswersItsPeersUntilItIsReleased) {
+  AssignAndAwaitReady(OneStage(kFirst, 2));
+  EXPECT_EQ(AnswerToStranger().code(), absl::StatusCode::kInvalidArgument);
+  host_->OnMessage(Start{"r", kFirst});
+  control_.WaitFor<Ended>();
+  EXPECT_EQ(AnswerToStranger().code(), absl::StatusCode::kInvalidArgument);
+  host_->OnMessage(Released{"r", kFirst});
+  // The next stage begins once the one before has left.
+  Assignment next = OneStage(kFirst);
+  next.run = next.spec.name = "other";
+  AssignAndAwaitReady(next);
+  EXPECT_THAT(std::string(AnswerToStranger().message()), HasSubstr("run r is not here"));
+}
 
 TEST_F(WorkerHostTest, TrainsReportsStoresAndIsReleased) {
   EXPECT_FALSE(host_->busy());
