@@ -16,7 +16,7 @@ namespace {
 absl::Status AddProgress(MetricsStore& metrics, RunRecord& run) {
   if (!run.plan.has_value()) return absl::OkStatus();
   LH_ASSIGN_OR_RETURN(const std::vector<control::StepReport> reports,
-                      metrics.NewestReports(run.spec.name, run.epoch));
+                      metrics.NewestReports(run.spec.name, run.epoch, run.start_step));
   run.progress.resize(run.plan->stages.size());
   for (const control::StepReport& report : reports) {
     const auto stage = static_cast<size_t>(report.stage);

@@ -92,16 +92,18 @@ class SqliteMetrics : public MetricsStore {
   }
 
   absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string& run,
-                                                                 const Epoch& epoch) override {
+                                                                 const Epoch& epoch,
+                                                                 int64_t after) override {
     std::lock_guard<std::mutex> lock(mutex_);
     // The stages of an epoch are at most a few steps apart: look from the newest step down, until
     // every stage was met.
     LH_ASSIGN_OR_RETURN(Statement select,
                         database_->Prepare("SELECT * FROM steps WHERE run = ? AND term = ? AND "
-                                           "number = ? ORDER BY step DESC"));
+                                           "number = ? AND step > ? ORDER BY step DESC"));
     select.BindText(1, run);
     select.BindWhole(2, epoch.term);
     select.BindWhole(3, epoch.number);
+    select.BindWhole(4, after);
     std::map<int, control::StepReport> newest;
     while (true) {
       LH_ASSIGN_OR_RETURN(const bool more, select.Next());

@@ -56,9 +56,11 @@ class MetricsStore {
   virtual absl::StatusOr<std::vector<CompletedStep>> CompletedSteps(const std::string& run,
                                                                     int64_t after, int limit) = 0;
 
-  // Each stage's newest report in `epoch`, ascending by stage; stages without one are absent.
+  // Each stage's newest report in `epoch`, which begins after step `after`, ascending by stage;
+  // stages without one are absent. Takes no longer where many steps came before the epoch.
   virtual absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string& run,
-                                                                         const Epoch& epoch) = 0;
+                                                                         const Epoch& epoch,
+                                                                         int64_t after) = 0;
 
   // Of a run that is at `step`. Takes no longer for a run of many steps.
   virtual absl::StatusOr<RunFigures> Figures(const std::string& run, int64_t step) = 0;

@@ -133,11 +133,12 @@ TEST_F(MetricsStoreTest, NothingComesBehindAGap) {
 
 TEST_F(MetricsStoreTest, NewestReportsOfEachStage) {
   Record({Report(one_, 0, 2, 1), Report(one_, 0, 2, 2), Report(one_, 1, 2, 1)});
-  const auto reports = *store_->NewestReports("first", one_);
+  const auto reports = *store_->NewestReports("first", one_, 0);
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0].step, 2);
   EXPECT_EQ(reports[1].step, 1);
-  EXPECT_THAT(*store_->NewestReports("first", two_), IsEmpty());
+  EXPECT_EQ(store_->NewestReports("first", one_, 1)->size(), 1u);
+  EXPECT_THAT(*store_->NewestReports("first", two_, 0), IsEmpty());
 }
 
 TEST_F(MetricsStoreTest, FiguresOfARun) {

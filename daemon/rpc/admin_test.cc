@@ -138,6 +138,17 @@ TEST_F(AdminTest, ARunThatWentBackIsShownWhereItIs) {
   EXPECT_EQ(response.summary().again_up_to(), 20u);
 }
 
+TEST_F(AdminTest, CountsTheReplicasOfAStageOnce) {
+  host_.Set(coordinator::RunState::kRunning, 9);
+  host_.MakeReplicas();
+  v1::ShowRunRequest request;
+  request.set_run("first");
+  v1::ShowRunResponse response;
+  ASSERT_TRUE(stub_->ShowRun(Context().get(), request, &response).ok());
+  EXPECT_EQ(response.summary().stage_count(), 1u);
+  EXPECT_EQ(response.summary().stages_size(), 2);
+}
+
 TEST_F(AdminTest, ShowsRunsAndNodes) {
   host_.Set(coordinator::RunState::kRunning, 9);
   v1::ShowRunRequest request;

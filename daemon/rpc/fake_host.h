@@ -34,7 +34,8 @@ class FakeMetrics : public coordinator::MetricsStore {
     return steps;
   }
   absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string&,
-                                                                 const Epoch& epoch) override {
+                                                                 const Epoch& epoch,
+                                                                 int64_t) override {
     control::StepReport report;
     report.epoch = epoch;
     report.stage = 1;
@@ -145,6 +146,11 @@ class FakeHost : public coordinator::CoordinatorHost {
     state_.runs["first"].checkpoint_problem = checkpoint_problem;
   }
   void Reach(int64_t step) { metrics_.Reach(step); }
+  // After Set: its two groups are replicas of one stage.
+  void MakeReplicas() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    state_.runs["first"].plan->stages[1].replica = 1;
+  }
   // As one change.
   void Set(coordinator::RunState run_state, int64_t completed) {
     std::lock_guard<std::mutex> lock(mutex_);

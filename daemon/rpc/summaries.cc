@@ -55,7 +55,7 @@ absl::Status AddStages(const State& state, const RunRecord& run, coordinator::Me
   if (!run.plan) return absl::OkStatus();
   LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(run.spec.model));
   LH_ASSIGN_OR_RETURN(const std::vector<control::StepReport> reports,
-                      metrics.NewestReports(run.spec.name, run.epoch));
+                      metrics.NewestReports(run.spec.name, run.epoch, run.start_step));
   std::map<int, const control::StepReport*> newest;
   for (const control::StepReport& report : reports) newest[report.stage] = &report;
   for (size_t s = 0; s < run.plan->stages.size(); ++s) {
@@ -109,7 +109,7 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord&
   summary.set_tokens_per_second(figures.tokens_per_second);
   summary.set_skipped_steps(static_cast<uint64_t>(figures.skipped_steps));
   if (run.checkpoint) summary.set_checkpoint_step(static_cast<uint64_t>(run.checkpoint->step));
-  if (run.plan) summary.set_stage_count(static_cast<uint32_t>(run.plan->stages.size()));
+  if (run.plan) summary.set_stage_count(static_cast<uint32_t>(run.plan->StageCount()));
   if (run.plan) summary.set_predicted_step_seconds(run.plan->step_seconds);
   if (!whole) return summary;
   LH_RETURN_IF_ERROR(AddStages(state, run, metrics, summary));

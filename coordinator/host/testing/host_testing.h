@@ -89,8 +89,9 @@ class GatedMetrics : public MetricsStore {
     return store_->CompletedSteps(run, after, limit);
   }
   absl::StatusOr<std::vector<control::StepReport>> NewestReports(const std::string& run,
-                                                                 const Epoch& epoch) override {
-    return store_->NewestReports(run, epoch);
+                                                                 const Epoch& epoch,
+                                                                 int64_t after) override {
+    return store_->NewestReports(run, epoch, after);
   }
   absl::StatusOr<RunFigures> Figures(const std::string& run, int64_t step) override {
     return store_->Figures(run, step);
