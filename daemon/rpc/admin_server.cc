@@ -37,11 +37,14 @@ absl::Status AdminServer::Check(const grpc::ServerContext& context, absl::string
   return ValidateName(what, name);
 }
 
-absl::StatusOr<std::string> AdminServer::Ask(coordinator::CoordinatorHost::PersonEvent event) {
-  return parts_.host.Request(std::move(event), parts_.clock.Now() + options_.request_max);
+absl::StatusOr<std::string> AdminServer::Ask(const grpc::ServerContext& context,
+                                             coordinator::CoordinatorHost::PersonEvent event) {
+  if (context.IsCancelled()) return absl::CancelledError("who asked has left");
+  return parts_.host.Request(std::move(event), parts_.clock.Now() + kRequestMax);
 }
 
-absl::StatusOr<std::string> AdminServer::Start(const v1::StartRunRequest& request) {
+absl::StatusOr<std::string> AdminServer::Start(const grpc::ServerContext& context,
+                                               const v1::StartRunRequest& request) {
   const size_t bytes = std::max(request.spec_json().size(), request.checkpoint_json().size());
   if (bytes > kJsonBytesMax) {
     return absl::InvalidArgumentError(absl::StrCat("the run's specification has ", bytes,
@@ -54,13 +57,14 @@ absl::StatusOr<std::string> AdminServer::Start(const v1::StartRunRequest& reques
     return absl::InvalidArgumentError(
         "a run with model.from, and no other, is started with the checkpoint of its weights");
   }
-  if (!spec.from.empty()) return StartFrom(request.checkpoint_json(), std::move(spec));
+  if (!spec.from.empty()) return StartFrom(context, request.checkpoint_json(), std::move(spec));
   coordinator::StartRun event;
   event.spec = std::move(spec);
-  return Ask(std::move(event));
+  return Ask(context, std::move(event));
 }
 
-absl::StatusOr<std::string> AdminServer::StartFrom(const std::string& checkpoint_json,
+absl::StatusOr<std::string> AdminServer::StartFrom(const grpc::ServerContext& context,
+                                                   const std::string& checkpoint_json,
                                                    run::RunSpec spec) {
   LH_ASSIGN_OR_RETURN(checkpoint::Manifest manifest, checkpoint::ManifestFromJson(checkpoint_json));
   if (manifest.run != spec.name || manifest.epoch != Epoch() || manifest.step != 0 ||
@@ -68,14 +72,37 @@ absl::StatusOr<std::string> AdminServer::StartFrom(const std::string& checkpoint
     return absl::InvalidArgumentError(
         absl::StrCat("the checkpoint is not that of step 0 of run ", spec.name));
   }
-  const std::lock_guard<std::mutex> lock(starting_);
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!parts_.clock.WaitUntil(lock, started_, parts_.clock.Now() + kRequestMax,
+                                [this] { return !is_starting_; })) {
+      return absl::AbortedError(
+          "other runs with weights of their own are being started; try again");
+    }
+    is_starting_ = true;
+  }
+  absl::StatusOr<std::string> answer =
+      CommitAndStart(context, std::move(manifest), std::move(spec));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_starting_ = false;
+  }
+  started_.notify_one();
+  return answer;
+}
+
+absl::StatusOr<std::string> AdminServer::CommitAndStart(const grpc::ServerContext& context,
+                                                        checkpoint::Manifest manifest,
+                                                        run::RunSpec spec) {
+  if (context.IsCancelled()) return absl::CancelledError("who asked has left");
   const std::string name = spec.name;
   const bool is_known = parts_.host.SnapshotRun(name).runs.contains(name);
   if (!is_known) LH_RETURN_IF_ERROR(parts_.host.checkpoints().Commit(manifest, spec));
   coordinator::StartRun event;
   event.spec = std::move(spec);
   event.checkpoint = std::move(manifest);
-  absl::StatusOr<std::string> answer = Ask(std::move(event));
+  absl::StatusOr<std::string> answer =
+      parts_.host.Request(std::move(event), parts_.clock.Now() + kRequestMax);
   // A request that ran out of time may still be carried out.
   const bool is_refused = !answer.ok() && !absl::IsDeadlineExceeded(answer.status()) &&
                           !absl::IsCancelled(answer.status());
@@ -86,7 +113,7 @@ absl::StatusOr<std::string> AdminServer::StartFrom(const std::string& checkpoint
 grpc::Status AdminServer::StartRun(grpc::ServerContext* context, const v1::StartRunRequest* request,
                                    v1::StartRunResponse* response) {
   const absl::Status known = parts_.credentials.CheckCall(*context);
-  return known.ok() ? Answer(Start(*request), response) : ToGrpc(known);
+  return known.ok() ? Answer(Start(*context, *request), response) : ToGrpc(known);
 }
 
 grpc::Status AdminServer::StopRun(grpc::ServerContext* context, const v1::StopRunRequest* request,
@@ -95,7 +122,7 @@ grpc::Status AdminServer::StopRun(grpc::ServerContext* context, const v1::StopRu
   if (!valid.ok()) return ToGrpc(valid);
   coordinator::StopRun event;
   event.run = request->run();
-  return Answer(Ask(event), response);
+  return Answer(Ask(*context, event), response);
 }
 
 grpc::Status AdminServer::ResumeRun(grpc::ServerContext* context,
@@ -122,7 +149,7 @@ grpc::Status AdminServer::ResumeRun(grpc::ServerContext* context,
     }
     event.step = static_cast<int64_t>(request->step());
   }
-  return Answer(Ask(event), response);
+  return Answer(Ask(*context, event), response);
 }
 
 grpc::Status AdminServer::ListRuns(grpc::ServerContext* context,
@@ -248,7 +275,7 @@ grpc::Status AdminServer::DrainNode(grpc::ServerContext* context,
   if (!valid.ok()) return ToGrpc(valid);
   coordinator::DrainNode event;
   event.node = request->node();
-  return Answer(Ask(event), response);
+  return Answer(Ask(*context, event), response);
 }
 
 grpc::Status AdminServer::ListCheckpoints(grpc::ServerContext* context,

@@ -2,6 +2,7 @@
 #ifndef LONGHAUL_DAEMON_RPC_ADMIN_SERVER_H_
 #define LONGHAUL_DAEMON_RPC_ADMIN_SERVER_H_
 
+#include <condition_variable>
 #include <mutex>
 #include <string>
 
@@ -19,7 +20,6 @@
 namespace longhaul::daemon {
 
 struct AdminServerOptions {
-  absl::Duration request_max = kRequestMax;      // for the core's answer, planning included
   absl::Duration watch_poll = absl::Seconds(1);  // to notice that a watcher has left
   int watch_steps_max = 512;                     // read from the store at one time
 };
@@ -66,11 +66,18 @@ class AdminServer final : public v1::Admin::Service {
   // The call is one of ours and names a run or node properly.
   absl::Status Check(const grpc::ServerContext& context, absl::string_view what,
                      const std::string& name) const;
-  absl::StatusOr<std::string> Ask(coordinator::CoordinatorHost::PersonEvent event);
-  absl::StatusOr<std::string> Start(const v1::StartRunRequest& request);
+  // The core's answer. Cancelled, and nothing was asked, if who asks has left.
+  absl::StatusOr<std::string> Ask(const grpc::ServerContext& context,
+                                  coordinator::CoordinatorHost::PersonEvent event);
+  absl::StatusOr<std::string> Start(const grpc::ServerContext& context,
+                                    const v1::StartRunRequest& request);
   // Of a run whose weights are given: commits their checkpoint, then asks the core; what the core
-  // refuses leaves no checkpoint.
-  absl::StatusOr<std::string> StartFrom(const std::string& checkpoint_json, run::RunSpec spec);
+  // refuses leaves no checkpoint. Aborted, and nothing was done, if others start such runs for too
+  // long.
+  absl::StatusOr<std::string> StartFrom(const grpc::ServerContext& context,
+                                        const std::string& checkpoint_json, run::RunSpec spec);
+  absl::StatusOr<std::string> CommitAndStart(const grpc::ServerContext& context,
+                                             checkpoint::Manifest manifest, run::RunSpec spec);
   absl::StatusOr<v1::RunSummary> FindRun(const std::string& run, bool whole);
   // Until the run is over or the watcher has left.
   absl::Status Watch(const grpc::ServerContext& context, const v1::WatchRunRequest& request,
@@ -80,7 +87,11 @@ class AdminServer final : public v1::Admin::Service {
 
   const AdminServerOptions options_;
   const Parts parts_;
-  std::mutex starting_;  // held while a run with given weights starts, so that names do not meet
+  std::mutex mutex_;
+  std::condition_variable started_;
+  // While a run with given weights starts, no other does, so that names do not meet. Guarded by
+  // mutex_.
+  bool is_starting_ = false;
 };
 
 }  // namespace longhaul::daemon

@@ -23,15 +23,22 @@ class MembershipServer::Writer {
          Clock& clock)
       : context_(context), stream_(stream), options_(options), clock_(clock), thread_([this] {
           Run();
+          std::lock_guard<std::mutex> lock(mutex_);
+          finished_ = true;
+          changed_.notify_all();
         }) {}
 
+  // A peer that does not read what is still to be written is not waited for.
   ~Writer() {
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::unique_lock<std::mutex> lock(mutex_);
       ending_ = true;
       if (queue_ != nullptr) queue_->Close();
+      changed_.notify_all();
+      const bool finished = clock_.WaitUntil(lock, changed_, clock_.Now() + options_.write_grace,
+                                             [this] { return finished_; });
+      if (!finished) context_.TryCancel();
     }
-    changed_.notify_all();
     thread_.join();
   }
 
@@ -92,6 +99,7 @@ class MembershipServer::Writer {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;                         // guarded by mutex_
+  bool finished_ = false;                       // guarded by mutex_; nothing is written any more
   std::shared_ptr<SessionTable::Queue> queue_;  // guarded by mutex_
   std::thread thread_;
 };

@@ -26,6 +26,7 @@ struct EventSink {
 struct MembershipServerOptions {
   absl::Duration register_max = absl::Seconds(10);  // from opening a stream to Register
   absl::Duration refusal_grace = absl::Seconds(2);  // for a refused worker to hang up by itself
+  absl::Duration write_grace = absl::Seconds(5);    // for what a stream that ends has left to write
 };
 
 // One thread for each stream reads, validates and enqueues; one more writes what the host queued.

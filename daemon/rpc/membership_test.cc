@@ -69,7 +69,7 @@ class FakeCoordinator {
     listening_ = *std::move(listening);
     address = listening_->address();
   }
-  void StopListening() { listening_->Shutdown(absl::ZeroDuration()); }
+  void StopListening(absl::Duration grace = absl::ZeroDuration()) { listening_->Shutdown(grace); }
   // The session of the newest NodeConnected, once there are `count` of them.
   uint64_t WaitForSession(size_t count) {
     const auto all = events.WaitFor([count](const std::vector<coordinator::Event>& seen) {
@@ -331,6 +331,33 @@ TEST(Membership, AWorkerThatDoesNotHangUpAfterARefusalIsCutOff) {
   core.join();
   EXPECT_EQ(answer.refused().message(), "another b1");
   EXPECT_EQ(status.error_code(), grpc::CANCELLED);
+}
+
+TEST(Membership, APeerThatDoesNotReadIsNotWaitedFor) {
+  const auto token = Credentials::FromToken("0123456789abcdef");
+  MembershipServerOptions options;
+  options.write_grace = absl::Milliseconds(50);
+  FakeCoordinator coordinator(*token, options);
+  coordinator.Listen();
+  const auto stub =
+      v1::Membership::NewStub(OpenChannel(ToString(coordinator.address), "hub", *token));
+  grpc::ClientContext context;
+  token->Sign(context);
+  const auto stream = stub->Session(&context);
+  ASSERT_TRUE(stream->Write(ToWire(RegisterAs("b1"))));
+  const uint64_t session = coordinator.WaitForSession(1);
+  // More than a connection holds.
+  for (int i = 0; i < 50; ++i) {
+    coordinator.sessions.Send(session, control::Start{std::string(1 << 20, 'r'), {1, 2}});
+  }
+  stream->WritesDone();
+  const absl::Time begin = RealClock().Now();
+  coordinator.StopListening(absl::Seconds(20));
+  EXPECT_LT(RealClock().Now() - begin, absl::Seconds(15));
+  v1::CoordinatorMessage message;
+  while (stream->Read(&message)) {
+  }
+  EXPECT_FALSE(stream->Finish().ok());
 }
 
 }  // namespace
