@@ -1,13 +1,13 @@
 #include "cli/client.h"
 
-#include <cstdlib>
-#include <optional>
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "cli/local_cluster.h"
+#include "cli/target.h"
 #include "daemon/rpc/endpoint.h"
 #include "daemon/rpc/status.h"
 
@@ -19,60 +19,6 @@ constexpr absl::Duration kCallMax = absl::Seconds(30);
 const absl::Duration kRequestMax = daemon::kRequestMax + absl::Minutes(3);
 constexpr absl::Duration kConnectMax = absl::Seconds(5);
 
-// Where the coordinator is, and how we know.
-struct Target {
-  std::string address;
-  std::string source;
-  std::string token_file;
-};
-
-absl::StatusOr<Target> FindTarget(const Context& context) {
-  const char* environment = std::getenv("LONGHAUL_COORDINATOR");
-  const char* token_environment = std::getenv("LONGHAUL_TOKEN_FILE");
-  bool local_cluster = false;
-  Target target;
-  if (!context.coordinator.empty()) {
-    target = {context.coordinator, "--coordinator", ""};
-  } else if (environment != nullptr && environment[0] != '\0' && context.dir.empty()) {
-    target = {environment, "LONGHAUL_COORDINATOR", ""};
-  } else {
-    LH_ASSIGN_OR_RETURN(const std::optional<LocalCluster> local,
-                        ReadLocalCluster(context.LocalDir()));
-    if (!local.has_value()) {
-      return absl::UnavailableError(absl::StrCat(
-          "no coordinator: --coordinator and LONGHAUL_COORDINATOR are not set, and there is no "
-          "local cluster in ",
-          context.LocalDir(), "; start one with: longhaul up --detach"));
-    }
-    target = {local->coordinator, absl::StrCat("the local cluster in ", context.LocalDir()), ""};
-    local_cluster = true;
-  }
-  if (!context.token_file.empty()) {
-    target.token_file = context.token_file;
-  } else if (!local_cluster && token_environment != nullptr && token_environment[0] != '\0') {
-    target.token_file = token_environment;
-  } else {
-    target.token_file = LocalTokenFile(context.LocalDir());
-  }
-  return target;
-}
-
-absl::StatusOr<std::unique_ptr<daemon::Credentials>> LoadCredentials(const Context& context,
-                                                                     const Target& target) {
-  daemon::SecurityConfig security;
-  const int given =
-      !context.tls_ca.empty() + !context.tls_certificate.empty() + !context.tls_key.empty();
-  if (given == 3) {
-    security.tls = daemon::TlsFiles{context.tls_certificate, context.tls_key, context.tls_ca};
-  } else if (given != 0) {
-    return absl::InvalidArgumentError(
-        "mutual TLS needs all three of --tls-ca, --tls-certificate and --tls-key");
-  } else {
-    security.cluster_token_file = target.token_file;
-  }
-  return daemon::Credentials::Load(security);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const Context& context) {
@@ -80,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const Context& context) 
   auto client = std::unique_ptr<Client>(new Client);
   client->address_ = target.address;
   client->source_ = target.source;
-  LH_ASSIGN_OR_RETURN(client->credentials_, LoadCredentials(context, target));
+  LH_ASSIGN_OR_RETURN(client->credentials_, daemon::Credentials::Load(target.security));
   const auto channel =
       daemon::OpenChannel(target.address, context.coordinator_name, *client->credentials_);
   client->admin_ = v1::Admin::NewStub(channel);
@@ -110,13 +56,18 @@ absl::Status Client::Unreachable(const grpc::Status& status) const {
 }
 
 absl::Status Client::Convert(const grpc::Status& status) {
-  const bool doubtful = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                        status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-  if (!doubtful) return daemon::FromGrpc(status, "");
+  const bool is_late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  if (!is_late && status.error_code() != grpc::StatusCode::UNAVAILABLE) {
+    return daemon::FromGrpc(status, "");
+  }
   if (const absl::Status reachable = CheckReachable(); !reachable.ok()) return reachable;
-  // It is there, so this is its answer, or that of a call which it did not get to.
-  return absl::AbortedError(
-      absl::StrCat("the coordinator at ", address_, " did not do it: ", status.error_message()));
+  // It is there, so this is its answer, or that of a call whose end was lost.
+  const std::string text = absl::StrCat("the coordinator at ", address_,
+                                        " did not confirm it: ", status.error_message());
+  if (!is_late) return absl::AbortedError(text);
+  const bool is_said = absl::StrContains(text, "may still");
+  return absl::DeadlineExceededError(
+      absl::StrCat(text, is_said ? "" : "; it may still do what was asked"));
 }
 
 template <typename Request, typename Response>

@@ -26,11 +26,11 @@ struct ResumeChanges {
 
 // One channel. Every call but WatchRun has a deadline. What the coordinator refuses keeps its words
 // and, but for Unavailable, its code: Unavailable always means that nobody answered, and says which
-// address was tried and how it was found.
+// address was tried and how it was found. After DeadlineExceeded, and Aborted that says so, what
+// was asked may have been done. The transfer of a shard may take as long as bytes move.
 class Client {
  public:
-  // Finds the address (--coordinator, LONGHAUL_COORDINATOR, the local cluster) and credentials, and
-  // connects. Unavailable when nobody answers.
+  // To what FindTarget says. Unavailable when nobody answers.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const Context& context);
 
   const std::string& address() const { return address_; }
@@ -63,6 +63,8 @@ class Client {
   absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t bytes_max);
 
  private:
+  class Transfer;
+
   Client() = default;
   void Prepare(grpc::ClientContext& call, absl::Duration timeout) const;
   // One small call, which tells "nobody there" from everything else that can go wrong.

@@ -89,6 +89,7 @@ constexpr char kNamesFunction[] = R"sh(_longhaul_names() {
         value=${COMP_WORDS[i + 1]}
         [ "$value" = = ] && value=${COMP_WORDS[i + 2]}
         given+=("${COMP_WORDS[i]}" "${value/#\~\//$HOME/}") ;;
+      --insecure) given+=(--insecure) ;;
     esac
   done
   timeout 1 "${COMP_WORDS[0]}" "$1" ls "${given[@]}" 2>/dev/null </dev/null | {

@@ -111,10 +111,10 @@ TEST_F(CompletionTest, OffersNamesOfRunsAndNodes) {
              "../hit`'; echo; echo 'reason of it'\n");
   EXPECT_THAT(Complete({"../longhaul", "run", "show", ""}), ElementsAre("run-a", "run-b"));
   EXPECT_THAT(Complete({"../longhaul", "run", "watch", "run-b"}), ElementsAre("run-b"));
-  EXPECT_THAT(Complete({"../longhaul", "node", "drain", "--dir", "a b", "x", ""}),
+  EXPECT_THAT(Complete({"../longhaul", "node", "drain", "--insecure", "--dir", "a b", "x", ""}),
               ElementsAre("node-a", "node-b"));
   EXPECT_THAT(Complete({"../longhaul", "run", "show", "run-a", ""}), Not(Contains("run-b")));
-  EXPECT_EQ(*ReadFile(folder_ + "/asked", 999), "run ls\nrun ls\nnode ls --dir a b\n");
+  EXPECT_EQ(*ReadFile(folder_ + "/asked", 999), "run ls\nrun ls\nnode ls --insecure --dir a b\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/hit"));
 }
 

@@ -31,13 +31,17 @@ void AddCommonOptions(CLI::App& app, Context& context) {
                  "coordinator as HOST:PORT (else $LONGHAUL_COORDINATOR, else the local cluster)");
   app.add_option("--dir", context.dir, "folder of the local cluster (~/.longhaul/local)");
   app.add_option("--token-file", context.token_file,
-                 "cluster token (else $LONGHAUL_TOKEN_FILE, else the local cluster's)");
+                 "cluster token (else $LONGHAUL_TOKEN_FILE; the local cluster has its own)");
   app.add_option("--tls-ca", context.tls_ca, "CA certificate: use mutual TLS");
   app.add_option("--tls-certificate", context.tls_certificate, "client certificate");
   app.add_option("--tls-key", context.tls_key, "client key");
   app.add_option("--coordinator-name", context.coordinator_name,
                  "name in the coordinator's certificate")
       ->capture_default_str();
+  app.add_flag("--insecure", context.insecure,
+               "without TLS to an address that is not loopback: others on the network can read and "
+               "change everything")
+      ->envname("LONGHAUL_INSECURE");
   app.add_option("--output", context.output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -21,6 +21,7 @@ struct Context {
   std::string coordinator;  // host:port; empty: environment, then the local cluster in `dir`
   std::string dir;          // of the local cluster; empty: ~/.longhaul/local
   std::string token_file;
+  bool insecure = false;  // plaintext to an address that is not loopback is meant
   std::string tls_ca, tls_certificate, tls_key;
   std::string coordinator_name = "coordinator";  // in its certificate
   std::string output = "text";                   // or "json"

@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
@@ -22,6 +21,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/local_process.h"
+#include "daemon/values.h"
 
 namespace longhaul::cli {
 namespace {
@@ -58,16 +58,6 @@ absl::StatusOr<LocalCluster> ParseCluster(absl::string_view text) {
     cluster.processes.push_back(std::move(process));
   }
   return cluster;
-}
-
-// Of host:port; 0 if it has none.
-int PortOf(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  const bool is_port = colon != std::string::npos &&
-                       absl::SimpleAtoi(address.substr(colon + 1), &port) && port >= 0 &&
-                       port <= std::numeric_limits<uint16_t>::max();
-  return is_port ? port : 0;
 }
 
 // A TCP port of the loopback interface that is free now; `wanted` if it is.
@@ -241,7 +231,8 @@ absl::StatusOr<LocalCluster> StartLocalCluster(const LocalClusterOptions& option
   int wanted_port = 0;
   if (old.has_value()) {
     LH_RETURN_IF_ERROR(CheckNoneAlive(*old, options.dir));
-    wanted_port = PortOf(old->coordinator);
+    const auto address = daemon::ParseAddress(old->coordinator);
+    if (address.ok()) wanted_port = address->port;
   }
   LH_ASSIGN_OR_RETURN(const int port, FreePort(wanted_port));
   LH_RETURN_IF_ERROR(MakeToken(LocalTokenFile(options.dir)));

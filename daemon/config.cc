@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
+#include "daemon/exposure.h"
 #include "run/fields.h"
 
 namespace longhaul::daemon {
@@ -139,10 +140,8 @@ absl::Status CheckExposure(const KeyLines& lines, const CommonFields& common,
   for (const NamedAddress& named : addresses) {
     if (IsLoopback(named.address) || common.security.tls || common.security.insecure) continue;
     return At(lines, named.key,
-              absl::StrCat("'", ToString(named.address),
-                           "' is not a loopback address and TLS is off: others on the network "
-                           "could read and change everything; give 'tls' (certificate, key, ca) or "
-                           "write 'insecure: true'"));
+              absl::StrCat(WhyExposed(named.address),
+                           "; give 'tls' (certificate, key, ca) or write 'insecure: true'"));
   }
   const std::optional<Address>& metrics = common.metrics.listen;
   if (metrics && !IsLoopback(*metrics) && !common.metrics.insecure) {
