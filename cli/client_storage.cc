@@ -1,42 +1,52 @@
 // The parts of Client that move shards and small data sets.
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "cli/client.h"
-#include "daemon/rpc/read_shard.h"
+#include "daemon/rpc/shard_transfer.h"
+#include "daemon/rpc/silence_watch.h"
 
 namespace longhaul::cli {
 namespace {
 
-constexpr size_t kPieceBytes = 1 << 20;
-constexpr absl::Duration kShardMax = absl::Minutes(10);
+// The coordinator reads and hashes a whole shard before its first byte, and after its last.
+constexpr absl::Duration kSilenceMax = absl::Minutes(5);
 constexpr absl::Duration kChunkMax = absl::Seconds(30);
 
 }  // namespace
 
+// Of a call that may take as long as its bytes take, but not stand still.
+class Client::Transfer {
+ public:
+  Transfer(Client& client, std::string what)
+      : client_(client), what_(std::move(what)), watch_(call_, kSilenceMax, RealClock()) {
+    client.credentials_->Sign(call_);
+  }
+
+  grpc::ClientContext& call() { return call_; }
+  void Moved() { watch_.Moved(); }
+  absl::Status End(const grpc::Status& status) {
+    if (status.ok() || !watch_.cancelled()) return client_.Convert(status);
+    return absl::DeadlineExceededError(absl::StrCat("the transfer of ", what_, " stood still for ",
+                                                    absl::FormatDuration(kSilenceMax),
+                                                    "; the coordinator's log may say why"));
+  }
+
+ private:
+  Client& client_;
+  const std::string what_;
+  grpc::ClientContext call_;
+  daemon::SilenceWatch watch_;
+};
+
 absl::Status Client::StoreShard(const checkpoint::EncodedShard& shard) {
-  grpc::ClientContext call;
-  Prepare(call, kShardMax);
-  v1::StoreShardResponse response;
-  const auto writer = storage_->StoreShard(&call, &response);
-  size_t offset = 0;
-  do {
-    v1::ShardPiece piece;
-    if (offset == 0) {
-      piece.set_sha256(shard.shard.sha256);
-      piece.set_bytes(shard.bytes.size());
-    }
-    const size_t size = std::min(kPieceBytes, shard.bytes.size() - offset);
-    piece.set_data(shard.bytes.data() + offset, size);
-    if (!writer->Write(piece)) break;  // Finish says why
-    offset += size;
-  } while (offset < shard.bytes.size());
-  writer->WritesDone();
-  return Convert(writer->Finish());
+  Transfer transfer(*this, absl::StrCat("shard ", shard.shard.sha256));
+  return transfer.End(daemon::WriteShard(*storage_, transfer.call(), shard.shard.sha256,
+                                         shard.bytes, [&transfer] { transfer.Moved(); }));
 }
 
 absl::StatusOr<std::string> Client::FetchDataset(const std::string& id, uint64_t bytes_max) {
@@ -72,10 +82,10 @@ absl::StatusOr<std::string> Client::FetchDataset(const std::string& id, uint64_t
 }
 
 absl::StatusOr<std::string> Client::FetchShard(const std::string& sha256, uint64_t bytes_max) {
-  grpc::ClientContext call;
-  Prepare(call, kShardMax);
-  daemon::ShardBytes shard = daemon::ReadShard(*storage_, call, sha256, bytes_max);
-  LH_RETURN_IF_ERROR(Convert(shard.status));
+  Transfer transfer(*this, absl::StrCat("shard ", sha256));
+  daemon::ShardBytes shard = daemon::ReadShard(*storage_, transfer.call(), sha256, bytes_max,
+                                               [&transfer] { transfer.Moved(); });
+  LH_RETURN_IF_ERROR(transfer.End(shard.status));
   return std::move(shard.bytes);
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/coordinator_daemon.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "daemon/coordinator_figures.h"
 #include "daemon/coordinator_state.h"
 #include "daemon/folder.h"
+#include "daemon/host_resources.h"
 #include "daemon/reload_config.h"
 #include "daemon/rpc/admin_server.h"
 #include "daemon/rpc/endpoint.h"
@@ -29,6 +31,14 @@ namespace {
 
 constexpr size_t kSessionMessagesMax = 65536;
 constexpr int kThreadsMax = 2048;
+
+// Uploads take at most half of the memory there is now (known or not, 1 GiB stays the least).
+StorageLimits OwnStorageLimits() {
+  StorageLimits limits;
+  const auto half = static_cast<uint64_t>(ReadHostResources().memory_bytes) / 2;
+  limits.upload_bytes_max = std::max(limits.upload_bytes_max, half);
+  return limits;
+}
 
 class CoordinatorDaemon : public Daemon {
  public:
@@ -145,7 +155,8 @@ class CoordinatorDaemon : public Daemon {
     membership_ = std::make_unique<MembershipServer>(MembershipServerOptions(), std::move(sink),
                                                      sessions_, *credentials_, clock_, log_);
     storage_ = std::make_unique<StorageServer>(
-        StorageServer::Stores{datasets_, uploads_, shards_, checkpoints_}, *credentials_);
+        StorageServer::Stores{datasets_, uploads_, shards_, checkpoints_}, *credentials_,
+        OwnStorageLimits());
     admin_ = std::make_unique<AdminServer>(
         AdminServerOptions(),
         AdminServer::Parts{*host_, datasets_, shards_, *credentials_, clock_});

@@ -11,7 +11,7 @@ namespace longhaul::daemon {
 // Thread-safe. Overflow rule: Take refuses.
 class ByteBudget {
  public:
-  explicit ByteBudget(uint64_t bytes) : left_(bytes) {}
+  explicit ByteBudget(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
   // Gives its bytes back when destroyed; the budget must outlive it.
   class Share {
@@ -30,19 +30,31 @@ class ByteBudget {
 
   std::optional<Share> Take(uint64_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (bytes > left_) return std::nullopt;
-    left_ -= bytes;
+    return TakeLocked(bytes);
+  }
+
+  // As Take; but what is larger than the whole budget gets its bytes while nobody else has any.
+  std::optional<Share> TakeOrAlone(uint64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (held_ != 0) return TakeLocked(bytes);
+    held_ = bytes;
     return std::optional<Share>(std::in_place, *this, bytes);
   }
 
  private:
+  std::optional<Share> TakeLocked(uint64_t bytes) {
+    if (held_ > bytes_max_ || bytes > bytes_max_ - held_) return std::nullopt;
+    held_ += bytes;
+    return std::optional<Share>(std::in_place, *this, bytes);
+  }
   void Return(uint64_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
-    left_ += bytes;
+    held_ -= bytes;
   }
 
+  const uint64_t bytes_max_;
   std::mutex mutex_;
-  uint64_t left_;  // guarded by mutex_
+  uint64_t held_ = 0;  // guarded by mutex_
 };
 
 }  // namespace longhaul::daemon

@@ -1,14 +1,12 @@
 #include "daemon/rpc/storage_client.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "daemon/rpc/endpoint.h"
-#include "daemon/rpc/read_shard.h"
+#include "daemon/rpc/shard_transfer.h"
 #include "daemon/rpc/status.h"
-#include "daemon/rpc/storage_server.h"
 
 namespace longhaul::daemon {
 
@@ -73,7 +71,7 @@ absl::StatusOr<std::string> StorageClient::FetchChunk(const std::string& dataset
 absl::StatusOr<std::string> StorageClient::FetchShard(const std::string& sha256, uint64_t bytes_max,
                                                       absl::Time deadline) {
   Call call(*this, absl::StrCat("shard ", sha256), deadline);
-  ShardBytes shard = ReadShard(*stub_, call.context(), sha256, bytes_max);
+  ShardBytes shard = ReadShard(*stub_, call.context(), sha256, bytes_max, [] {});
   LH_RETURN_IF_ERROR(call.End(shard.status));
   return std::move(shard.bytes);
 }
@@ -81,22 +79,7 @@ absl::StatusOr<std::string> StorageClient::FetchShard(const std::string& sha256,
 absl::Status StorageClient::StoreShard(const std::string& sha256, absl::string_view bytes,
                                        absl::Time deadline) {
   Call call(*this, absl::StrCat("shard ", sha256), deadline);
-  v1::StoreShardResponse response;
-  const auto writer = stub_->StoreShard(&call.context(), &response);
-  size_t offset = 0;
-  do {
-    v1::ShardPiece piece;
-    if (offset == 0) {
-      piece.set_sha256(sha256);
-      piece.set_bytes(bytes.size());
-    }
-    const size_t size = std::min<size_t>(kShardPieceBytes, bytes.size() - offset);
-    piece.set_data(bytes.data() + offset, size);
-    if (!writer->Write(piece)) break;
-    offset += size;
-  } while (offset < bytes.size());
-  writer->WritesDone();
-  return call.End(writer->Finish());
+  return call.End(WriteShard(*stub_, call.context(), sha256, bytes, [] {}));
 }
 
 void StorageClient::Cancel() {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "daemon/rpc/shard_transfer.h"
 #include "daemon/rpc/status.h"
 
 namespace longhaul::daemon {
@@ -26,7 +27,8 @@ StorageServer::StorageServer(const Stores& stores, const Credentials& credential
     : stores_(stores),
       credentials_(credentials),
       limits_(limits),
-      memory_(limits.transfer_bytes_max) {}
+      memory_(limits.transfer_bytes_max),
+      upload_memory_(limits.upload_bytes_max) {}
 
 absl::Status StorageServer::CheckDataset(const grpc::ServerContext& context,
                                          const std::string& dataset) const {
@@ -147,7 +149,7 @@ absl::Status StorageServer::ReceiveShard(grpc::ServerReader<v1::ShardPiece>& rea
     return absl::InvalidArgumentError("a shard is named by a SHA-256 in 64 hexadecimal digits");
   }
   if (bytes_stated > limits_.shard_bytes_max) return TooLarge(sha256, bytes_stated);
-  const std::optional<ByteBudget::Share> share = memory_.Take(bytes_stated);
+  const std::optional<ByteBudget::Share> share = upload_memory_.TakeOrAlone(bytes_stated);
   if (!share) return MemoryExhausted();
   std::string bytes;
   do {

@@ -15,17 +15,15 @@
 
 namespace longhaul::daemon {
 
-// Bytes of a shard in one message.
-inline constexpr uint64_t kShardPieceBytes = 1 << 20;
-
 struct StorageLimits {
   uint64_t shard_bytes_max = uint64_t{16} << 30;     // of one shard
-  uint64_t transfer_bytes_max = uint64_t{32} << 30;  // of shards in memory at one time
+  uint64_t transfer_bytes_max = uint64_t{32} << 30;  // of fetched shards in memory at one time
+  uint64_t upload_bytes_max = uint64_t{1} << 30;     // of uploads at one time; one may be alone
 };
 
 // Every size that a peer states is checked against the limits before memory is held for it, and
 // memory grows only with bytes that have arrived. Unavailable while other transfers hold all the
-// memory there is for them.
+// memory there is for them: workers try an upload again.
 class StorageServer final : public v1::Storage::Service {
  public:
   // All references must outlive the server.
@@ -62,6 +60,7 @@ class StorageServer final : public v1::Storage::Service {
   const Credentials& credentials_;
   const StorageLimits limits_;
   ByteBudget memory_;
+  ByteBudget upload_memory_;
 };
 
 }  // namespace longhaul::daemon

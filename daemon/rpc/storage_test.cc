@@ -209,7 +209,38 @@ TEST_F(StorageTest, ABusyCoordinatorIsUnavailable) {
   const absl::Status fetched = client.FetchShard(sha256, bytes.size(), Deadline()).status();
   EXPECT_EQ(fetched.code(), absl::StatusCode::kUnavailable) << fetched;
   EXPECT_THAT(std::string(fetched.message()), HasSubstr("try again"));
-  EXPECT_EQ(client.StoreShard(sha256, bytes, Deadline()).code(), absl::StatusCode::kUnavailable);
+}
+
+// However small the memory for uploads, one by itself goes through; a second one is to be tried
+// again until the first is over.
+TEST_F(StorageTest, UploadsShareTheirMemory) {
+  StorageServer small{{datasets_, uploads_, shards_, checkpoints_},
+                      *credentials_,
+                      StorageLimits{.shard_bytes_max = 5 << 20, .upload_bytes_max = 2000}};
+  auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&small}, 16);
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  const std::string address = ToString((*listening)->address());
+  StorageClient client(address, "hub", *credentials_, RealClock());
+  const std::string large(3000, 'l'), second(1500, 's');
+  const auto stub = v1::Storage::NewStub(OpenChannel(address, "hub", *credentials_));
+  const auto context = Context();
+  v1::StoreShardResponse response;
+  const auto writer = stub->StoreShard(context.get(), &response);
+  v1::ShardPiece piece;
+  piece.set_sha256(Sha256Hex(large));
+  piece.set_bytes(large.size());
+  piece.set_data(large);
+  ASSERT_TRUE(writer->Write(piece));
+  absl::Status refused;  // once the server has seen the first
+  for (const absl::Time deadline = Deadline(); refused.ok() && RealClock().Now() < deadline;) {
+    refused = client.StoreShard(Sha256Hex(second), second, deadline);
+  }
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("try again"));
+  writer->WritesDone();
+  EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(*shards_.GetShard(Sha256Hex(large)), large);
+  EXPECT_TRUE(client.StoreShard(Sha256Hex(second), second, Deadline()).ok());
 }
 
 TEST_F(StorageTest, AnAbandonedUploadMakesRoom) {

@@ -1,0 +1,45 @@
+// A bound on how long a transfer of any length may stand still.
+#ifndef LONGHAUL_DAEMON_RPC_SILENCE_WATCH_H_
+#define LONGHAUL_DAEMON_RPC_SILENCE_WATCH_H_
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "grpcpp/client_context.h"
+
+namespace longhaul::daemon {
+
+// Cancels a call when `silence_max` has passed since the last Moved(), on a thread of its own,
+// which ends with this. The call and the clock must outlive it.
+class SilenceWatch {
+ public:
+  SilenceWatch(grpc::ClientContext& call, absl::Duration silence_max, Clock& clock);
+  ~SilenceWatch();
+  SilenceWatch(const SilenceWatch&) = delete;
+  SilenceWatch& operator=(const SilenceWatch&) = delete;
+
+  // Bytes have come or gone. Thread-safe.
+  void Moved();
+  // Whether it was this that cancelled the call. Thread-safe.
+  bool cancelled() const;
+
+ private:
+  void Run();
+
+  grpc::ClientContext& call_;
+  const absl::Duration silence_max_;
+  Clock& clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  absl::Time moved_;        // guarded by mutex_
+  bool ending_ = false;     // guarded by mutex_
+  bool cancelled_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace longhaul::daemon
+
+#endif  // LONGHAUL_DAEMON_RPC_SILENCE_WATCH_H_
