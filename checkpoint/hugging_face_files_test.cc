@@ -295,7 +295,7 @@ TEST_F(HuggingFaceFilesTest, RefusesOtherDtypesInfinitiesAndDoubledTensors) {
                 HasSubstr("'transformer.wpe.weight' holds inf as element 5"));
   }
   std::vector<TensorView> doubled = file.tensors;
-  doubled.push_back({"wpe.weight", "F32", {3, 4}, zeros.substr(0, 48)});
+  doubled.push_back({"wpe.weight", "F32", {3, 4}, absl::string_view(zeros).substr(0, 48)});
   EXPECT_THAT(ErrorWith(doubled), HasSubstr("is given twice"));
 }
 
