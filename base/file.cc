@@ -128,6 +128,11 @@ absl::StatusOr<uint64_t> FileSize(const std::string& path) {
   return size;
 }
 
+absl::Status RenameFile(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("rename ", from, " to"), to);
+}
+
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes) {
   return WritePiecesAtomically(path, [bytes](AppendPiece append) { return append(bytes); });
 }

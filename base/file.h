@@ -33,6 +33,8 @@ absl::StatusOr<uint64_t> FileSize(const std::string& path);
 // temporary file is removed and an old `path` is untouched.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
 
+// Within one file system, over what is at `to`; durable once its folder is synced.
+absl::Status RenameFile(const std::string& from, const std::string& to);
 // Makes what was created, renamed or removed directly in a folder durable.
 absl::Status SyncDirectory(const std::string& path);
 

@@ -32,6 +32,18 @@ TEST_F(FileTest, WritesAndReadsBack) {
   EXPECT_EQ(*FileSize(path), 11u);
 }
 
+TEST_F(FileTest, RenamesOverWhatIsThere) {
+  const std::string old_path = folder_ + "/a", path = folder_ + "/b";
+  ASSERT_TRUE(WriteFileAtomically(old_path, "new").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
+  ASSERT_TRUE(RenameFile(old_path, path).ok());
+  EXPECT_EQ(*ReadFile(path, 100), "new");
+  const absl::Status gone = RenameFile(old_path, path);
+  EXPECT_EQ(gone.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(gone.message().find(old_path), absl::string_view::npos) << gone;
+  EXPECT_EQ(*ReadFile(path, 100), "new");
+}
+
 TEST_F(FileTest, RefusalsNameThePath) {
   const std::string path = folder_ + "/a";
   EXPECT_EQ(ReadFile(path, 10).status().code(), absl::StatusCode::kNotFound);

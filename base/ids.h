@@ -39,7 +39,7 @@ struct FrameKey {
   uint32_t micro_batch = 0;
   uint32_t stage = 0;  // the stage that consumes the frame
   FrameKind kind = FrameKind::kActivation;
-  uint32_t index = 0;  // which cut edge
+  uint32_t index = 0;  // of a tied parameter among those that two stages share; else 0
   auto operator<=>(const FrameKey&) const = default;
 
   template <typename H>

@@ -1,10 +1,10 @@
 #include "base/json.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 
 namespace longhaul {
@@ -151,12 +151,12 @@ absl::StatusOr<const Json*> JsonObject(const Json& object, absl::string_view key
   return member;
 }
 
-absl::Status JsonOnlyKeys(const Json& object, std::initializer_list<absl::string_view> known) {
+absl::Status JsonOnlyKeys(const Json& object, const std::set<std::string>& known) {
   if (!object.is_object()) return absl::InvalidArgumentError("not a JSON object");
   for (const auto& [key, value] : object.items()) {
-    if (std::find(known.begin(), known.end(), absl::string_view(key)) == known.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown key '", key, "'"));
-    }
+    if (known.contains(key)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown key '", key, "'; known here: ", absl::StrJoin(known, ", ")));
   }
   return absl::OkStatus();
 }

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,8 +35,8 @@ absl::StatusOr<double> JsonReal(const Json& object, absl::string_view key);
 absl::StatusOr<const Json*> JsonArray(const Json& object, absl::string_view key);
 absl::StatusOr<const Json*> JsonObject(const Json& object, absl::string_view key);
 
-// Refuses an object with a key that is not listed, naming the key.
-absl::Status JsonOnlyKeys(const Json& object, std::initializer_list<absl::string_view> known);
+// Refuses an object with a key that is not known, naming it and those that are.
+absl::Status JsonOnlyKeys(const Json& object, const std::set<std::string>& known);
 
 // The member "schema" is the number `schema`; else the message names both.
 absl::Status JsonSchema(const Json& object, int64_t schema);

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -79,11 +78,6 @@ absl::Status OpenToOthers(const std::string& folder) {
   return ErrnoStatus(errno, "set the permissions of", folder);
 }
 
-absl::Status Rename(const fs::path& from, const fs::path& to) {
-  if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, "rename to", to.string());
-}
-
 using Content = std::pair<std::string, FilePieces>;  // name and bytes
 
 // `bytes` must outlive it.
@@ -128,11 +122,12 @@ absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& 
   }
   if (!target.exists) {
     LH_RETURN_IF_ERROR(OpenToOthers(temporary));
-    LH_RETURN_IF_ERROR(Rename(temporary, target.path));
+    LH_RETURN_IF_ERROR(RenameFile(temporary, target.path.string()));
     return SyncDirectory(target.parent.string());
   }
   for (const auto& [name, pieces] : contents) {
-    LH_RETURN_IF_ERROR(Rename(fs::path(temporary) / name, target.path / name));
+    LH_RETURN_IF_ERROR(
+        RenameFile((fs::path(temporary) / name).string(), (target.path / name).string()));
   }
   const char* const contradicting = files.graph_json.empty() ? kGraphFile : kConfigFile;
   std::error_code error;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -24,11 +23,6 @@ constexpr uint64_t kIndexFileBytesMax = uint64_t{80} << 20;
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error);
-}
-
-absl::Status Rename(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, absl::StrCat("rename ", from, " to"), to);
 }
 
 // The file of a download: chunks at their places, in any state.
@@ -193,7 +187,7 @@ absl::Status DatasetStore::FillAlone(
   LH_RETURN_IF_ERROR(MakeDirectories(folder_));
   const std::string part_path = absl::StrCat(folder_, "/", id, ".part");
   // Complete data without its index: the process ended between the last two steps.
-  if (Exists(DataPath(id))) LH_RETURN_IF_ERROR(Rename(DataPath(id), part_path));
+  if (Exists(DataPath(id))) LH_RETURN_IF_ERROR(RenameFile(DataPath(id), part_path));
   LH_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path));
   for (uint64_t chunk = 0; chunk < index.chunk_sha256.size(); ++chunk) {
     if (part.Holds(index, chunk)) continue;
@@ -202,7 +196,7 @@ absl::Status DatasetStore::FillAlone(
     LH_RETURN_IF_ERROR(part.Write(chunk, bytes));
   }
   LH_RETURN_IF_ERROR(part.Finish(index.bytes));
-  LH_RETURN_IF_ERROR(Rename(part_path, DataPath(id)));
+  LH_RETURN_IF_ERROR(RenameFile(part_path, DataPath(id)));
   // Also makes the folder's entries durable.
   return WriteFileAtomically(absl::StrCat(folder_, "/", id, ".json"), index.ToJson());
 }

@@ -43,14 +43,6 @@ absl::StatusOr<std::string> ReadName(const Json& json) {
   return name;
 }
 
-absl::Status OnlyKeys(const Json& json, const std::set<std::string>& known) {
-  for (const auto& [key, value] : json.items()) {
-    if (known.count(key) > 0) continue;
-    return Invalid("unknown key '", key, "'; known here: ", absl::StrJoin(known, ", "));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<double> ReadPositive(const Json& json, absl::string_view key) {
   LH_ASSIGN_OR_RETURN(const double value, JsonReal(json, key));
   if (std::isfinite(value) && value > 0) return value;
@@ -82,7 +74,7 @@ absl::Status ReadInit(const Json& json, Initializer& init) {
 absl::StatusOr<Parameter> ReadParameter(const Json& json) {
   Parameter parameter;
   LH_ASSIGN_OR_RETURN(parameter.name, ReadName(json));
-  LH_RETURN_IF_ERROR(OnlyKeys(json, {"name", "shape", "init", "standard_deviation", "decays"}));
+  LH_RETURN_IF_ERROR(JsonOnlyKeys(json, {"name", "shape", "init", "standard_deviation", "decays"}));
   LH_ASSIGN_OR_RETURN(const Json* shape, JsonArray(json, "shape"));
   if (shape->empty() || shape->size() > 2) return Invalid("'shape' must have 1 or 2 sizes");
   for (const Json& size : *shape) {
@@ -99,7 +91,7 @@ absl::StatusOr<Rotary> ReadRotary(const Json& json) {
   LH_ASSIGN_OR_RETURN(rotary.theta, ReadPositive(json, "theta"));
   if (!json.contains("scaling")) return rotary;
   LH_ASSIGN_OR_RETURN(const Json* scaling, JsonObject(json, "scaling"));
-  LH_RETURN_IF_ERROR(OnlyKeys(
+  LH_RETURN_IF_ERROR(JsonOnlyKeys(
       *scaling, {"factor", "low_frequency_factor", "high_frequency_factor", "original_context"}));
   RotaryScaling& read = rotary.scaling;
   LH_ASSIGN_OR_RETURN(read.factor, ReadPositive(*scaling, "factor"));
@@ -186,7 +178,7 @@ absl::Status ReadOp(const Json& json, const Numbers& parameters, Numbers& edges,
       return Invalid("two operators are named '", op.name, "'");
     }
   }
-  LH_RETURN_IF_ERROR(OnlyKeys(json, known));
+  LH_RETURN_IF_ERROR(JsonOnlyKeys(json, known));
   graph.ops.push_back(std::move(op));
   return absl::OkStatus();
 }
@@ -258,7 +250,8 @@ Json OpJson(const Graph& graph, const Op& op) {
 absl::StatusOr<Graph> ReadGraph(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(const Json root, ParseJson(text, kGraphBytesMax));
   LH_RETURN_IF_ERROR(JsonSchema(root, kSchema));
-  LH_RETURN_IF_ERROR(OnlyKeys(root, {"schema", "vocab", "context", "layers", "parameters", "ops"}));
+  LH_RETURN_IF_ERROR(
+      JsonOnlyKeys(root, {"schema", "vocab", "context", "layers", "parameters", "ops"}));
   Graph graph;
   graph.family = "graph";
   LH_ASSIGN_OR_RETURN(graph.vocab, JsonWhole(root, "vocab", 1, kVocabMax));

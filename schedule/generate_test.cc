@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "schedule/program.h"
 #include "schedule/replay.h"
-#include "schedule/symbolic_run.h"
+#include "schedule/testing/symbolic_run.h"
 
 namespace longhaul::schedule {
 namespace {

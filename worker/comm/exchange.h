@@ -116,8 +116,8 @@ class Exchange : public StreamAcceptor {
   virtual ExchangeCounters counters() const = 0;
 };
 
-// `transport` and `clock` must outlive the exchange. The caller routes accepted streams whose hello
-// names this run to Serve (worker/host does, by run and epoch). The destructor cancels and joins.
+// `transport` and `clock` must outlive the exchange. An ExchangeRouter hands it accepted streams
+// whose hello names its run and epoch. The destructor cancels and joins.
 absl::StatusOr<std::unique_ptr<Exchange>> MakeExchange(const ExchangeOptions& options,
                                                        Transport& transport, Clock& clock);
 

@@ -42,7 +42,7 @@ class StageExecutor::Interpreter {
     int64_t step = 0;
     bool evaluation = false;
     bool summed = false;                     // SumUses has been called
-    int backwards = 0;                       // of this group\'s micro-batches
+    int backwards = 0;                       // of this group's micro-batches
     std::vector<double> losses;              // by micro-batch; last stage
     std::vector<ParameterNorm> norms_after;  // of the stages after this one
     Verdict verdict;

@@ -13,6 +13,7 @@ namespace {
 
 // Signs of life come five times in it; a shorter lease is no use on a data link.
 constexpr absl::Duration kSilenceMaxMin = absl::Seconds(1);
+constexpr size_t kReportsKept = 100000;  // while the coordinator is away
 
 // "stage 1", "stage 1 replica 1". The assignment was not checked.
 std::string NameOfStage(const Assignment& assignment) {
@@ -33,7 +34,7 @@ class WorkerHost::Impl {
   Impl(WorkerHostOptions options, WorkerHostDependencies dependencies)
       : options_(std::move(options)),
         dependencies_(std::move(dependencies)),
-        outbox_(*dependencies_.control, options_.reports_kept, [this](uint64_t dropped) {
+        outbox_(*dependencies_.control, kReportsKept, [this](uint64_t dropped) {
           dependencies_.log(LogLevel::kWarning,
                             absl::StrCat(dropped,
                                          " step reports dropped so far: the coordinator is away "

@@ -25,7 +25,6 @@ struct WorkerHostOptions {
   std::optional<absl::Duration> peer_silence_max;
   absl::Duration transfer_max = absl::Minutes(10);  // of one fetch or upload of bulk data
   int connections = 1;                              // parallel streams to each peer
-  size_t reports_kept = 100000;  // step reports kept while the coordinator is away
 };
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };

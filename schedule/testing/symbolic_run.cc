@@ -1,4 +1,4 @@
-#include "schedule/symbolic_run.h"
+#include "schedule/testing/symbolic_run.h"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // A second opinion on programs, for tests: runs them on symbols instead of tensors, with the real
 // buffers' reuse, and compares every gradient and verdict with what synchronous training defines.
-#ifndef LONGHAUL_SCHEDULE_SYMBOLIC_RUN_H_
-#define LONGHAUL_SCHEDULE_SYMBOLIC_RUN_H_
+#ifndef LONGHAUL_SCHEDULE_TESTING_SYMBOLIC_RUN_H_
+#define LONGHAUL_SCHEDULE_TESTING_SYMBOLIC_RUN_H_
 
 #include <vector>
 
@@ -15,4 +15,4 @@ bool TrainsCorrectly(const std::vector<Program>& programs, const Shape& shape, i
 
 }  // namespace longhaul::schedule
 
-#endif  // LONGHAUL_SCHEDULE_SYMBOLIC_RUN_H_
+#endif  // LONGHAUL_SCHEDULE_TESTING_SYMBOLIC_RUN_H_
