@@ -34,9 +34,6 @@ struct ListedCheckpoint {
 absl::StatusOr<std::vector<ListedCheckpoint>> ReadCheckpoints(Client& client,
                                                               const std::string& run) {
   LH_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse answer, client.ListCheckpoints(run));
-  for (const std::string& damaged : answer.damaged()) {
-    std::fprintf(stderr, "longhaul: damaged checkpoint: %s\n", Printable(damaged).c_str());
-  }
   std::vector<ListedCheckpoint> checkpoints;
   for (int c = 0; c < answer.manifest_json_size(); ++c) {
     ListedCheckpoint& listed = checkpoints.emplace_back();
