@@ -30,6 +30,11 @@ struct Attachment {
   int stage = 0;
   int64_t step = 0;  // completed
 };
+// A stage is not ready yet, but a part of the data that it fetches has come since it last said so.
+struct Preparing {
+  std::string run;
+  Epoch epoch;
+};
 struct Ready {
   std::string run;
   Epoch epoch;

@@ -28,8 +28,9 @@ struct CoreOptions {
   absl::Duration reattach_grace = absl::Seconds(3);
   // A lost node explains a failure of another stage that came at most this long before.
   absl::Duration blame_window = absl::Seconds(2);
-  absl::Duration prepare_max = absl::Minutes(10);  // to build stages and load shards
-  absl::Duration ending_max = absl::Minutes(10);   // to write the last shards
+  // To build stages and load shards, since a stage last said that its data set comes in.
+  absl::Duration prepare_max = absl::Minutes(10);
+  absl::Duration ending_max = absl::Minutes(10);  // to write the last shards
   int checkpoints_kept = 3;  // of each run; damaged and left behind ones are not counted
   uint32_t term = 1;         // of this coordinator's state
   // Tokens are HMAC-like: hex SHA-256 of (secret, run, epoch), so that the core stays a function.

@@ -36,6 +36,7 @@ struct From {
   uint64_t session = 0;
   Message said;
 };
+using StagePreparing = From<control::Preparing>;
 using StageReady = From<control::Ready>;
 using StepReported = From<control::StepReport>;
 using ShardStored = From<control::ShardStored>;
@@ -85,9 +86,10 @@ struct ManifestCommitted {
 // Time passed; sent at least every second.
 struct Tick {};
 
-using Event = std::variant<NodeConnected, NodeDisconnected, NodeHeartbeat, StageReady, StepReported,
-                           ShardStored, ShardFailed, StageEnded, StageFailed, StartRun, StopRun,
-                           ResumeRun, DrainNode, PlanMade, ManifestCommitted, Tick>;
+using Event =
+    std::variant<NodeConnected, NodeDisconnected, NodeHeartbeat, StagePreparing, StageReady,
+                 StepReported, ShardStored, ShardFailed, StageEnded, StageFailed, StartRun, StopRun,
+                 ResumeRun, DrainNode, PlanMade, ManifestCommitted, Tick>;
 
 }  // namespace longhaul::coordinator
 

@@ -12,6 +12,7 @@ struct Dispatcher {
   void operator()(const NodeConnected& event) { OnNodeConnected(turn, event); }
   void operator()(const NodeDisconnected& event) { OnNodeDisconnected(turn, event); }
   void operator()(const NodeHeartbeat& event) { OnNodeHeartbeat(turn, event); }
+  void operator()(const StagePreparing& event) { FromWorker(event, OnStagePreparing); }
   void operator()(const StageReady& event) { FromWorker(event, OnStageReady); }
   void operator()(const StepReported& event) { FromWorker(event, OnStepReported); }
   void operator()(const ShardStored& event) { FromWorker(event, OnShardStored); }

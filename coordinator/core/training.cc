@@ -124,6 +124,14 @@ void SendStart(Turn& turn, const RunRecord& run, int stage) {
   turn.Do(std::move(start));
 }
 
+void OnStagePreparing(Turn& turn, const StagePreparing& event) {
+  const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
+  if (place.run == nullptr || place.run->phase != RunPhase::kPreparing || place.progress().ready) {
+    return;
+  }
+  place.run->phase_deadline = turn.now + turn.state.options.prepare_max;
+}
+
 void OnStageReady(Turn& turn, const StageReady& event) {
   const Place place = FindPlace(turn.state, event.session, event.said.run, event.said.epoch);
   if (place.run == nullptr) return;

@@ -110,6 +110,7 @@ void AnswerStepRequest(Turn& turn, RunRecord& run);
 void SendAssignment(Turn& turn, const RunRecord& run, int stage);
 // Tells the stage to train, and where the other replicas are; nothing if its node is not connected.
 void SendStart(Turn& turn, const RunRecord& run, int stage);
+void OnStagePreparing(Turn& turn, const StagePreparing& event);
 void OnStageReady(Turn& turn, const StageReady& event);
 void OnStepReported(Turn& turn, const StepReported& event);
 // From adopting to training or ending, once every stage is attached.

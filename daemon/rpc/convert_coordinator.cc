@@ -186,6 +186,13 @@ absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint6
   switch (wire.message_case()) {
     case v1::WorkerMessage::kHeartbeat:
       return coordinator::NodeHeartbeat{session};
+    case v1::WorkerMessage::kPreparing: {
+      WireCheck check("Preparing");
+      coordinator::StagePreparing event = {
+          session, {check.Run(wire.preparing().run()), FromWire(wire.preparing().epoch())}};
+      LH_RETURN_IF_ERROR(check.status());
+      return event;
+    }
     case v1::WorkerMessage::kReady: {
       WireCheck check("Ready");
       coordinator::StageReady event = {

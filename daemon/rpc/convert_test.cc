@@ -75,6 +75,9 @@ TEST(WorkerToCoordinator, Register) {
 
 TEST(WorkerToCoordinator, Reports) {
   EXPECT_EQ(Arrives<coordinator::NodeHeartbeat>(worker::Heartbeat{}).session, kSession);
+  const auto preparing = Arrives<coordinator::StagePreparing>(worker::Preparing{"first", kEpoch});
+  EXPECT_EQ(preparing.said.run, "first");
+  EXPECT_EQ(preparing.said.epoch, kEpoch);
   const auto ready = Arrives<coordinator::StageReady>(worker::Ready{"first", kEpoch});
   EXPECT_EQ(ready.said.run, "first");
   EXPECT_EQ(ready.said.epoch, kEpoch);
@@ -204,6 +207,7 @@ TEST(WorkerToCoordinator, HostileReportsAreRefusedByName) {
       {[](auto& m) { m.mutable_step_report()->set_wait_seconds(NAN); }, "wait_seconds"},
       {[](auto& m) { m.mutable_shard_stored()->set_run("first"); }, "ShardStored: shard"},
       {[](auto& m) { m.mutable_failed()->set_run("a b"); }, "Failed: run"},
+      {[](auto& m) { m.mutable_preparing()->set_run("a b"); }, "Preparing: run"},
       {[](auto& m) {
          m.mutable_failed()->set_run("first");
          m.mutable_failed()->set_message(std::string(100000, 'x'));

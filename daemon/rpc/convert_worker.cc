@@ -56,6 +56,7 @@ struct Writer {
     if (message.attachment) SetStagePlace(*message.attachment, out->mutable_attachment());
   }
   void operator()(const worker::Heartbeat&) { wire.mutable_heartbeat(); }
+  void operator()(const worker::Preparing& message) { SetPlace(message, wire.mutable_preparing()); }
   void operator()(const worker::Ready& message) {
     SetPlace(message, wire.mutable_ready())->set_rendezvous(message.rendezvous);
   }

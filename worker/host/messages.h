@@ -18,6 +18,7 @@ using control::Assignment;
 using control::Attachment;
 using control::Ended;
 using control::Failed;
+using control::Preparing;
 using control::Ready;
 using control::Refused;
 using control::Released;
@@ -51,8 +52,8 @@ struct Register {
 };
 struct Heartbeat {};
 
-using ToCoordinator =
-    std::variant<Register, Heartbeat, Ready, StepReport, ShardStored, ShardFailed, Ended, Failed>;
+using ToCoordinator = std::variant<Register, Heartbeat, Preparing, Ready, StepReport, ShardStored,
+                                   ShardFailed, Ended, Failed>;
 
 }  // namespace longhaul::worker
 

@@ -70,6 +70,11 @@ void Outbox::Add(const std::string& run, const Epoch& epoch, const ToCoordinator
   SendLocked(message);
 }
 
+void Outbox::Tell(const ToCoordinator& message) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  SendLocked(message);
+}
+
 void Outbox::BoundCheckpointsLocked() {
   checkpoint::RoundSteps round;
   std::deque<ToCoordinator> stay;

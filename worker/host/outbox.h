@@ -45,6 +45,8 @@ class Outbox {
   // Dropped when the run and epoch are not those begun: a stage that was told to leave may still be
   // at work, but nobody waits for what it says.
   void Add(const std::string& run, const Epoch& epoch, const ToCoordinator& message);
+  // Sent now or never: not kept, and lost while the coordinator is away.
+  void Tell(const ToCoordinator& message);
   // Of this epoch of the run and of older ones.
   void Forget(const std::string& run, const Epoch& epoch);
 

@@ -61,7 +61,7 @@ class StageJob {
   absl::Status Prepare();
   absl::Status OpenData();
   absl::Status FetchData(data::DatasetStore& store, const std::string& id);
-  // For the transfers of one phase: transfer_max from now, and until the job is cancelled.
+  // For one transfer: transfer_max from now, and until the job is cancelled.
   Patience MakePatience();
   absl::Status Build();
   absl::Status AwaitStart();

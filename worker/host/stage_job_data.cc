@@ -8,6 +8,13 @@
 
 namespace longhaul::worker {
 
+namespace {
+
+// Much shorter than the coordinator's prepare_max can be of use.
+constexpr absl::Duration kPreparingSaidEvery = absl::Seconds(5);
+
+}  // namespace
+
 absl::Status StageJob::OpenData() {
   if (!plan_.is_first && !plan_.is_last) return absl::OkStatus();
   const run::RunSpec& spec = assignment_.spec;
@@ -28,7 +35,7 @@ absl::Status StageJob::OpenData() {
 absl::Status StageJob::FetchData(data::DatasetStore& store, const std::string& id) {
   if (store.Has(id)) return absl::OkStatus();
   SetPhase("fetching data");
-  const Patience patience = MakePatience();
+  Patience patience = MakePatience();
   LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, WhileUnavailable(patience, [&] {
                         return remote_->FetchIndex(id, patience.deadline);
                       }));
@@ -36,10 +43,18 @@ absl::Status StageJob::FetchData(data::DatasetStore& store, const std::string& i
     return absl::DataLossError(
         absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
   }
+  absl::Time said = dependencies_.clock->Now();
   return store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
     LH_RETURN_IF_ERROR(CheckCancelled());
-    return WhileUnavailable(patience,
-                            [&] { return remote_->FetchChunk(id, chunk, patience.deadline); });
+    patience = MakePatience();
+    LH_ASSIGN_OR_RETURN(std::string bytes, WhileUnavailable(patience, [&] {
+                          return remote_->FetchChunk(id, chunk, patience.deadline);
+                        }));
+    if (dependencies_.clock->Now() >= said + kPreparingSaidEvery) {
+      said = dependencies_.clock->Now();
+      outbox_.Tell(Preparing{assignment_.run, assignment_.epoch});
+    }
+    return bytes;
   });
 }
 

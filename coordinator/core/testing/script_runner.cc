@@ -203,6 +203,10 @@ std::optional<Event> MakeEvent(const Command& c) {
              return NodeDisconnected{c.session(), c.Text("reason")};
            }},
           {"heartbeat", [](const Command& c) { return NodeHeartbeat{c.session()}; }},
+          {"preparing",
+           [](const Command& c) {
+             return StagePreparing{c.session(), c.run(), c.epoch()};
+           }},
           {"ready",
            [](const Command& c) {
              return StageReady{c.session(), c.run(), c.epoch()};

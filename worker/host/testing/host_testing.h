@@ -86,6 +86,7 @@ inline std::string ToText(const ToCoordinator& message) {
     decltype(place) at;
     std::string operator()(const Register&) const { return "register"; }
     std::string operator()(const Heartbeat&) const { return "heartbeat"; }
+    std::string operator()(const Preparing& m) const { return "preparing" + at(m); }
     std::string operator()(const Ready& m) const { return "ready" + at(m); }
     std::string operator()(const StepReport& m) const {
       return absl::StrCat("report ", m.step, at(m));
@@ -166,8 +167,10 @@ class FakeRemote : public RemoteStore {
     if (!index_status_.ok()) return OwnCopy(index_status_);
     return index_;
   }
-  absl::StatusOr<std::string> FetchChunk(const std::string&, uint64_t chunk, absl::Time) override {
+  absl::StatusOr<std::string> FetchChunk(const std::string&, uint64_t chunk,
+                                         absl::Time deadline) override {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (fetch_chunk_) fetch_chunk_(deadline);
     return data_.substr(chunk * data::kChunkBytes, data::kChunkBytes);
   }
   absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t, absl::Time) override {
@@ -193,6 +196,11 @@ class FakeRemote : public RemoteStore {
     std::lock_guard<std::mutex> lock(mutex_);
     index_ = index;
     data_ = bytes;
+  }
+  // Called in every fetch of a chunk with its deadline.
+  void OnFetchChunk(std::function<void(absl::Time)> fetch_chunk) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fetch_chunk_ = std::move(fetch_chunk);
   }
   void SetIndexStatus(const absl::Status& status) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -309,6 +317,7 @@ class FakeRemote : public RemoteStore {
   // Guarded by mutex_.
   data::DatasetIndex index_;
   std::string data_;
+  std::function<void(absl::Time)> fetch_chunk_;
   absl::Status index_status_;
   std::map<std::string, std::string> shards_;
   std::deque<absl::Status> fetch_answers_, store_answers_;
