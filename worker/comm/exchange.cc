@@ -118,6 +118,15 @@ class ExchangeImpl final : public Exchange {
     return absl::OkStatus();
   }
 
+  absl::Status WaitForSilence(int peer_group) override {
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
+    LH_RETURN_IF_ERROR(link->receiver->WaitForSilence());
+    return absl::DeadlineExceededError(
+        absl::StrCat(SelfName(options_), " has not heard of ", PeerName(link->context.link),
+                     " for ", Seconds(options_.silence_max), "; link from it ",
+                     link->receiver->Describe(), "; link to it ", link->sender->Describe()));
+  }
+
   void Cancel(const absl::Status& reason) override {
     {
       std::lock_guard<std::mutex> lock(mutex_);

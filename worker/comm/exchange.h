@@ -22,6 +22,7 @@
 namespace longhaul::worker {
 
 // One link of this device group, as the plan has it. Both directions between the two groups.
+// Between two groups of one stage no frames travel, only signs of life.
 struct LinkOptions {
   int peer_group = 0;
   int peer_stage = 0;
@@ -108,6 +109,11 @@ class Exchange : public StreamAcceptor {
 
   // Waits until every frame sent has been consumed, so that the links can be closed without loss.
   virtual absl::Status Flush(absl::Time deadline) = 0;
+
+  // Waits until nothing was heard of the peer for silence_max, since the call's begin at the
+  // earliest: DeadlineExceeded, which names the peer and its link. The reason of Cancel otherwise.
+  // On any thread.
+  virtual absl::Status WaitForSilence(int peer_group) = 0;
 
   // Every present and future wait returns `reason`; links close. Idempotent; the first reason
   // stays.

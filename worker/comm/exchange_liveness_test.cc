@@ -63,12 +63,17 @@ class ExchangeLiveness : public ::testing::Test {
  protected:
   ~ExchangeLiveness() override { network_.Stop(TestAddress(1)); }
 
-  void Start(Swallowing::Pass pass) {
+  // `replicas`: of one stage, instead of two stages.
+  void Start(Swallowing::Pass pass, bool replicas = false) {
     swallowing_ = std::make_unique<Swallowing>(*honest_, std::move(pass));
     for (const int stage : {0, 1}) {
       ExchangeOptions options = TestOptions(stage);
       options.sign_of_life_every = absl::Seconds(1);
       options.silence_max = kSilenceMax;
+      if (replicas) {
+        options.stage = options.links[0].peer_stage = 0;
+        options.links[0].tied_elements = 0;
+      }
       stages_[stage] = MakeTestExchange(options, *swallowing_, clock_);
     }
     network_.Listen(TestAddress(1), stages_[1].get());
@@ -131,6 +136,34 @@ TEST_F(ExchangeLiveness, APeerThatComputesForLongIsWaitedFor) {
           });
   ASSERT_TRUE(Send(0).ok());
   EXPECT_TRUE(End().ok()) << status_;
+}
+
+TEST_F(ExchangeLiveness, SilenceIsNoticedWithoutAFrameToWaitFor) {
+  std::atomic<bool> cut = false;
+  Start([&](const StreamMessage&) { return !cut; }, /*replicas=*/true);
+  Advance([&] { return Signs(1) > 0; });
+  Begin([&] { return stages_[1]->WaitForSilence(0); });
+  const absl::Time begin = clock_.Now();
+  uint64_t signs = Signs(1);
+  Advance([&] { return clock_.Now() - begin > 3 * kSilenceMax; },
+          [&] {
+            while (Signs(1) == signs) std::this_thread::yield();
+            signs = Signs(1);
+            ASSERT_FALSE(over_) << status_;
+          });
+  cut = true;
+  const absl::Time silent_since = clock_.Now();
+  Advance([&] { return over_.load(); });
+  EXPECT_EQ(End().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_GE(clock_.Now() - silent_since, kSilenceMax - absl::Seconds(1));
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("has not heard of stage 0 (a at "));
+}
+
+TEST_F(ExchangeLiveness, AWatchForSilenceEndsWithTheExchange) {
+  Start([](const StreamMessage&) { return true; }, /*replicas=*/true);
+  Begin([&] { return stages_[1]->WaitForSilence(0); });
+  stages_[1]->Cancel(absl::AbortedError("over"));
+  EXPECT_EQ(End(), absl::AbortedError("over"));
 }
 
 TEST_F(ExchangeLiveness, APeerThatConsumesLateIsWaitedFor) {

@@ -199,6 +199,13 @@ absl::StatusOr<std::shared_ptr<const ReceivedFrame>> LinkReceiver::Wait(const Fr
           : "nothing of it arrived");
 }
 
+absl::Status LinkReceiver::WaitForSilence() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  health_.WaitWhileAlive(lock, changed_, absl::InfiniteFuture(),
+                         [this] { return !cancelled_.ok(); });
+  return OwnCopy(cancelled_);
+}
+
 void LinkReceiver::Consumed(const ReceivedFrame& frame) {
   std::lock_guard<std::mutex> lock(mutex_);
   inbox_.Remove(frame.header.key);

@@ -37,6 +37,8 @@ class LinkReceiver {
   // than how much of the frame has arrived, or the reason of Cancel.
   absl::StatusOr<std::shared_ptr<const ReceivedFrame>> Wait(const FrameKey& key,
                                                             absl::Time deadline);
+  // OK once nothing was heard for silence_max, or the reason of Cancel.
+  absl::Status WaitForSilence();
   // Drops the frame and tells the sender.
   void Consumed(const ReceivedFrame& frame);
 

@@ -204,7 +204,7 @@ LinkOptions MakeLink(const LinkFacts& facts, int peer, bool ends) {
   link.peer_node = other.node;
   link.peer_address = other.data_address;
   link.tied_elements = static_cast<uint64_t>(ends ? facts.tied_elements : 0);
-  link.connections = facts.connections;
+  link.connections = link.peer_stage == plan.stage ? 1 : facts.connections;
   // Two numbers for each parameter: its index and its sum of squares.
   link.norms_max = 2 * plan.graph.parameters.size();
   if (std::abs(link.peer_stage - plan.stage) == 1) {
@@ -225,7 +225,8 @@ void AddLinks(const LinkFacts& facts, StagePlan& plan) {
     const bool ends =
         facts.tied_elements > 0 && leaders && distance > 0 && distance == plan.shape.stages - 1;
     const bool next = distance == 1 && AreLinked(plan, training, evaluation, self, peer);
-    if (ends || next) plan.links.push_back(MakeLink(facts, peer, ends));
+    const bool replicas = distance == 0 && peer != self;
+    if (ends || next || replicas) plan.links.push_back(MakeLink(facts, peer, ends));
   }
 }
 

@@ -23,6 +23,7 @@ struct StagePlan {
   schedule::Program program;  // of this group
   schedule::Shape evaluation_shape;
   schedule::Program evaluation_program;
+  // To neighbouring stages, between the ends of a tied table, and to the other replicas.
   std::vector<LinkOptions> links;
   std::vector<std::string> names;  // by group: "stage 1 replica 2"
   // Of this stage, with node and address; empty: it has one.

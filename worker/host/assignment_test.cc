@@ -156,7 +156,12 @@ TEST(MakeStagePlan, ReplicasShareTheMicroBatches) {
   EXPECT_EQ(third->names[2], "stage 1 replica 1");
   ASSERT_THAT(third->replica_names, SizeIs(2));
   EXPECT_EQ(third->replica_names[0], "stage 1 replica 0 (node-1 at memory:node-1)");
-  EXPECT_THAT(third->links, SizeIs(1));
+  ASSERT_THAT(third->links, SizeIs(2));
+  EXPECT_EQ(third->links[0].peer_group, 0);
+  // For signs of life alone.
+  EXPECT_EQ(third->links[1].peer_group, 1);
+  EXPECT_EQ(third->links[1].peer_stage, 1);
+  EXPECT_EQ(third->links[1].tensor_elements, 0u);
 }
 
 TEST(MakeStagePlan, RefusesReplicasThatDoNotFit) {

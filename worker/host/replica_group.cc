@@ -52,6 +52,19 @@ absl::Status ReplicaGroup::Connect(const std::vector<std::string>& rendezvous) {
   return absl::OkStatus();
 }
 
+void ReplicaGroup::Watch(const StagePlan& plan, Exchange& exchange) {
+  for (const LinkOptions& link : plan.links) {
+    if (link.peer_stage != plan.stage) continue;
+    watching_.emplace_back(
+        [this, &exchange, peer = link.peer_group] { Cancel(exchange.WaitForSilence(peer)); });
+  }
+}
+
+void ReplicaGroup::EndWatch() {
+  for (std::thread& watch : watching_) watch.join();
+  watching_.clear();
+}
+
 void ReplicaGroup::Cancel(const absl::Status& reason) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!cancelled_.ok()) return;

@@ -5,19 +5,21 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "worker/comm/collective.h"
+#include "worker/comm/exchange.h"
 #include "worker/comm/gloo_mesh.h"
 #include "worker/host/assignment.h"
 #include "worker/host/messages.h"
 
 namespace longhaul::worker {
 
-// Listen, Connect and collective are for the job's thread, in this order; Cancel is for any. With
-// one replica nothing happens.
+// Listen, Connect, collective, Watch and EndWatch are for the job's thread, in this order; Cancel
+// is for any. With one replica nothing happens.
 class ReplicaGroup {
  public:
   // Listens on the host of this node's data address.
@@ -28,6 +30,12 @@ class ReplicaGroup {
   absl::Status Connect(const std::vector<std::string>& rendezvous);
   Collective* collective() { return collective_.get(); }  // null: there is one replica
 
+  // From here on a replica of which the exchange hears nothing ends the collective's waits: its own
+  // connections do not notice a link that is cut while both ends are alive.
+  void Watch(const StagePlan& plan, Exchange& exchange);
+  // After the exchange was cancelled, and before it goes.
+  void EndWatch();
+
   // Present and future waits end soon, those of the collective with `reason`.
   void Cancel(const absl::Status& reason);
 
@@ -36,6 +44,7 @@ class ReplicaGroup {
   absl::Status cancelled_;                     // guarded by mutex_
   std::unique_ptr<GlooRendezvous> listening_;  // set under mutex_
   std::unique_ptr<Collective> collective_;     // set under mutex_
+  std::vector<std::thread> watching_;          // one for each other replica
 };
 
 }  // namespace longhaul::worker

@@ -198,6 +198,7 @@ absl::Status StageJob::Train() {
       exchange_ = nullptr;
     }
     exchange->Cancel(absl::CancelledError("the stage left the run"));
+    replicas_.EndWatch();
     dependencies_.router->Unregister(assignment_.run, assignment_.epoch);
     totals_.Remove(exchange.get());
   };
@@ -209,6 +210,7 @@ absl::Status StageJob::Train() {
       [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
   LH_RETURN_IF_ERROR(AwaitStart());
   LH_RETURN_IF_ERROR(replicas_.Connect(rendezvous_));
+  replicas_.Watch(plan_, *exchange);
   SetPhase("training");
 
   if (const absl::Status trained = TrainSteps(*exchange); !trained.ok()) {
