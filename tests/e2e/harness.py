@@ -20,6 +20,9 @@ import time
 from pathlib import Path
 
 BIN = Path(os.environ.get("LONGHAUL_BIN", "build/bin")).resolve()
+# How much longer than usual to wait for what must happen at last; sanitizers slow everything down.
+# What a test claims about time, it measures by itself.
+PATIENCE = float(os.environ.get("LONGHAUL_TEST_PATIENCE", "1"))
 
 
 class Port:
@@ -117,7 +120,10 @@ class Failure(AssertionError):
 
 
 def wait_for(what, condition, seconds=60.0):
-    """Waits until condition() is true and returns its value; fails with `what` after `seconds`."""
+    """Waits until condition() is true and returns its value; fails with `what` after `seconds`
+    times PATIENCE.
+    """
+    seconds *= PATIENCE
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -293,8 +299,8 @@ class Cluster:
         environment = dict(os.environ, LONGHAUL_COORDINATOR=f"127.0.0.1:{self.port}",
                            LONGHAUL_TOKEN_FILE=str(self.token), HOME=str(self.folder))
         return subprocess.run([*prefix, BIN / "longhaul", *map(str, arguments)], stdout=stdout,
-                              stderr=subprocess.PIPE, text=True, timeout=timeout, env=environment,
-                              cwd=self.folder)
+                              stderr=subprocess.PIPE, text=True, env=environment,
+                              timeout=timeout * PATIENCE, cwd=self.folder)
 
     def ok(self, *arguments, timeout=120):
         done = self.command(*arguments, timeout=timeout)

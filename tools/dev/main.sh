@@ -30,7 +30,7 @@ command_build() {
 }
 
 # run_tests DIR CTEST_OPTION...: -j counts halves of a core, as the tests' PROCESSORS do: one that
-# computes takes two, one that mostly waits for real daemons takes one.
+# computes takes two, one that mostly waits for real daemons takes one. Sanitizers make all compute.
 run_tests() {
   local dir=$1
   shift
@@ -59,13 +59,13 @@ command_sanitize() {
     configure build-asan -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_SANITIZE=address,undefined
     say "building (AddressSanitizer, UBSan)"
     compile build-asan all
-    run_tests build-asan
+    run_tests build-asan -j"$(nproc)"
   fi
   if [ "$which" = tsan ] || [ "$which" = all ]; then
     configure build-tsan -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_SANITIZE=thread -DLONGHAUL_RPC=OFF
     say "building (ThreadSanitizer)"
     compile build-tsan all
-    run_tests build-tsan
+    run_tests build-tsan -j"$(nproc)"
   fi
 }
 
