@@ -5,7 +5,6 @@ Llama within 0.1 % below) in nanoGPT's CPU setting for Shakespeare. The Llama's 
 the mean over three seeds, is meant to be at most the GPT's.
 """
 
-import argparse
 import contextlib
 import statistics
 
@@ -19,10 +18,7 @@ FAMILIES = {"gpt2": {}, "llama": {"ffn": 350}}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    shakespeare.add_arguments(parser)
-    results.add_arguments(parser)
-    options = parser.parse_args()
+    options = shakespeare.parse_options(__doc__)
     bench = Benchmark("families", ["family", "seeds", "validation loss", "target", "of each seed"],
                       fresh=options.fresh)
     text = results.file_digest(options.text)

@@ -5,7 +5,6 @@ validation split, the last tenth of the text. nanoGPT's README gives 1.88 for it
 random batches, on characters; here every byte is a token).
 """
 
-import argparse
 import contextlib
 
 import results
@@ -16,10 +15,7 @@ TARGET = AtMost(1.90)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    shakespeare.add_arguments(parser)
-    results.add_arguments(parser)
-    options = parser.parse_args()
+    options = shakespeare.parse_options(__doc__)
     bench = Benchmark("learns", ["stages", "validation loss", "target", "tokens/s", "weights"],
                       fresh=options.fresh)
     text = results.file_digest(options.text)

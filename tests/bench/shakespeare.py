@@ -3,10 +3,13 @@
 steps, beta2 0.99, no dropout), here on bytes, and a cluster that starts when it is needed first.
 """
 
+import argparse
 import shutil
 import sys
 import time
 from pathlib import Path
+
+import results
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 from harness import Cluster  # noqa: E402
@@ -45,6 +48,9 @@ def train(cluster, name, steps, **options):
             "digest": cluster.digest(name)}
 
 
-def add_arguments(parser):
+def parse_options(description):
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--text", required=True, help="tiny Shakespeare, about 1.1 MB")
     parser.add_argument("--steps", type=int, default=2000)
+    results.add_arguments(parser)
+    return parser.parse_args()

@@ -111,6 +111,19 @@ class ExchangeLiveness : public ::testing::Test {
                             TestValues(micro_batch), absl::InfiniteFuture());
   }
 
+  // What has begun goes on for three times kSilenceMax, during which the peer gives signs of life.
+  void ExpectPatience() {
+    const absl::Time begin = clock_.Now();
+    uint64_t signs = Signs(1);
+    Advance([&] { return clock_.Now() - begin > 3 * kSilenceMax; },
+            [&] {
+              // The next second begins once this one's sign of life is here.
+              while (Signs(1) == signs) std::this_thread::yield();
+              signs = Signs(1);
+              ASSERT_FALSE(over_) << status_;
+            });
+  }
+
   FakeClock clock_;
   InProcessNetwork network_{clock_};
   const std::unique_ptr<Transport> honest_ = network_.MakeTransport();
@@ -125,15 +138,7 @@ TEST_F(ExchangeLiveness, APeerThatComputesForLongIsWaitedFor) {
   Start([](const StreamMessage&) { return true; });
   Advance([&] { return Signs(0) > 0 && Signs(1) > 0; });
   Begin([&] { return Receive(); });
-  const absl::Time begin = clock_.Now();
-  uint64_t signs = Signs(1);
-  Advance([&] { return clock_.Now() - begin > 3 * kSilenceMax; },
-          [&] {
-            // The next second begins once this one's sign of life is here.
-            while (Signs(1) == signs) std::this_thread::yield();
-            signs = Signs(1);
-            ASSERT_FALSE(over_) << status_;
-          });
+  ExpectPatience();
   ASSERT_TRUE(Send(0).ok());
   EXPECT_TRUE(End().ok()) << status_;
 }
@@ -143,14 +148,7 @@ TEST_F(ExchangeLiveness, SilenceIsNoticedWithoutAFrameToWaitFor) {
   Start([&](const StreamMessage&) { return !cut; }, /*replicas=*/true);
   Advance([&] { return Signs(1) > 0; });
   Begin([&] { return stages_[1]->WaitForSilence(0); });
-  const absl::Time begin = clock_.Now();
-  uint64_t signs = Signs(1);
-  Advance([&] { return clock_.Now() - begin > 3 * kSilenceMax; },
-          [&] {
-            while (Signs(1) == signs) std::this_thread::yield();
-            signs = Signs(1);
-            ASSERT_FALSE(over_) << status_;
-          });
+  ExpectPatience();
   cut = true;
   const absl::Time silent_since = clock_.Now();
   Advance([&] { return over_.load(); });

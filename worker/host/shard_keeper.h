@@ -35,11 +35,10 @@ struct ShardTask {
 // then agree on one at least in about twice the time that the slowest needs for one.
 class ShardKeeper {
  public:
+  static constexpr size_t kGivenUpMax = 64;
   // Called on the keeper's thread, once for each shard. OK: the coordinator has it. Aborted: it was
   // not tried, since others were due meanwhile; of more than kGivenUpMax during one upload only the
-  // newest are told. Another status: the coordinator refused it (a full
-  // disk, say).
-  static constexpr size_t kGivenUpMax = 64;
+  // newest are told. Another status: the coordinator refused it (a full disk, say).
   using Callback = absl::AnyInvocable<void(const ShardTask&, const absl::Status&)>;
 
   ShardKeeper(std::string run, KeptShards local, RemoteStore& remote, Clock& clock,
