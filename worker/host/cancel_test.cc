@@ -9,6 +9,7 @@
 #include "model/graph.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/in_process_transport.h"
+#include "worker/host/testing/host_testing.h"
 #include "worker/host/worker_host.h"
 
 namespace longhaul::worker {
@@ -108,14 +109,7 @@ TEST(Cancel, ASuccessorDoesNotWaitForTheTransfersOfAStageThatLeft) {
   ExchangeRouter router(RealClock());
   WorkerHostOptions options;
   options.folder = absl::StrCat(testing::TempDir(), "/longhaul-cancel-test");
-  WorkerHostDependencies dependencies;
-  dependencies.clock = &RealClock();
-  dependencies.control = &control;
-  dependencies.remote = &remote;
-  dependencies.transport = transport.get();
-  dependencies.router = &router;
-  dependencies.log = [](LogLevel, const std::string&) {};
-  WorkerHost host(options, std::move(dependencies));
+  WorkerHost host(options, TestDependencies(RealClock(), control, remote, *transport, router));
 
   host.OnMessage(OnlyStage({1, 1}));
   ASSERT_TRUE(stuck.WaitForBegun(1));

@@ -27,13 +27,6 @@ TEST(StageJobData, EachChunkMayTakeTheLongestTimeOfATransfer) {
   options.facts.name = "node";
   options.folder = folder.path() + "/node";
   options.transfer_max = absl::Minutes(10);
-  WorkerHostDependencies dependencies;
-  dependencies.clock = &clock;
-  dependencies.control = &control;
-  dependencies.remote = &remote;
-  dependencies.transport = transport.get();
-  dependencies.router = &router;
-  dependencies.log = [](LogLevel, const std::string&) {};
 
   const std::string text(2 * data::kChunkBytes + 1000, 'x');
   ASSERT_TRUE(WriteFileAtomically(folder.path() + "/text", text).ok());
@@ -49,7 +42,7 @@ TEST(StageJobData, EachChunkMayTakeTheLongestTimeOfATransfer) {
   spec.data.tokens = static_cast<int64_t>(index.bytes);
   const int ops = static_cast<int>(model::BuildGraph(spec.model)->ops.size());
 
-  WorkerHost host(options, std::move(dependencies));
+  WorkerHost host(options, TestDependencies(clock, control, remote, *transport, router));
   host.MakeRegister();
   host.OnMessage(Accepted{absl::Seconds(10), absl::Seconds(1)});
   host.OnMessage(TestAssignment(spec, {ops}));

@@ -48,14 +48,8 @@ class WorkerHostTest : public testing::Test {
     WorkerHostOptions options;
     options.facts.name = name;
     options.folder = absl::StrCat(folder_.path(), "/", name);
-    WorkerHostDependencies dependencies;
-    dependencies.clock = &clock_;
-    dependencies.control = &control_;
-    dependencies.remote = &remote_;
-    dependencies.transport = transport_.get();
-    dependencies.router = &router_;
-    dependencies.log = [](LogLevel, const std::string&) {};
-    host_ = std::make_unique<WorkerHost>(std::move(options), std::move(dependencies));
+    host_ = std::make_unique<WorkerHost>(
+        std::move(options), TestDependencies(clock_, control_, remote_, *transport_, router_));
     host_->MakeRegister();
     host_->OnMessage(Accepted{absl::Seconds(10), absl::Seconds(1)});
   }

@@ -20,6 +20,7 @@
 #include "run/run_spec.h"
 #include "worker/host/messages.h"
 #include "worker/host/remote.h"
+#include "worker/host/worker_host.h"
 
 namespace longhaul::worker {
 
@@ -328,6 +329,20 @@ class FakeRemote : public RemoteStore {
   int index_fetches_ = 0;
   int shard_fetches_ = 0;
 };
+
+// What a host under test is made with; all outlive it. Its log is not kept.
+inline WorkerHostDependencies TestDependencies(Clock& clock, ControlLink& control,
+                                               RemoteStore& remote, Transport& transport,
+                                               ExchangeRouter& router) {
+  WorkerHostDependencies dependencies;
+  dependencies.clock = &clock;
+  dependencies.control = &control;
+  dependencies.remote = &remote;
+  dependencies.transport = &transport;
+  dependencies.router = &router;
+  dependencies.log = [](LogLevel, const std::string&) {};
+  return dependencies;
+}
 
 }  // namespace longhaul::worker
 
