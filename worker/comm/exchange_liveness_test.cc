@@ -124,6 +124,14 @@ class ExchangeLiveness : public ::testing::Test {
             });
   }
 
+  // What the functions that Start() is given look at: here, since streams call them until the
+  // stages are gone, which is after the test's body.
+  std::atomic<bool> cut_ = false;
+  std::atomic<int> chunks_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int allowed_ = 0;  // guarded by mutex_
+
   FakeClock clock_;
   InProcessNetwork network_{clock_};
   const std::unique_ptr<Transport> honest_ = network_.MakeTransport();
@@ -144,12 +152,11 @@ TEST_F(ExchangeLiveness, APeerThatComputesForLongIsWaitedFor) {
 }
 
 TEST_F(ExchangeLiveness, SilenceIsNoticedWithoutAFrameToWaitFor) {
-  std::atomic<bool> cut = false;
-  Start([&](const StreamMessage&) { return !cut; }, /*replicas=*/true);
+  Start([this](const StreamMessage&) { return !cut_; }, /*replicas=*/true);
   Advance([&] { return Signs(1) > 0; });
   Begin([&] { return stages_[1]->WaitForSilence(0); });
   ExpectPatience();
-  cut = true;
+  cut_ = true;
   const absl::Time silent_since = clock_.Now();
   Advance([&] { return over_.load(); });
   EXPECT_EQ(End().code(), absl::StatusCode::kDeadlineExceeded);
@@ -184,10 +191,9 @@ TEST_F(ExchangeLiveness, APeerThatConsumesLateIsWaitedFor) {
 
 TEST_F(ExchangeLiveness, ALinkThatFallsSilentEndsTheWaitWithHowMuchArrived) {
   // A frame of four chunks; its second is the last thing that the link carries.
-  std::atomic<int> chunks = 0;
-  Start([&](const StreamMessage& message) {
-    if (std::holds_alternative<FrameChunk>(message)) return ++chunks <= 2;
-    return chunks < 2;
+  Start([this](const StreamMessage& message) {
+    if (std::holds_alternative<FrameChunk>(message)) return ++chunks_ <= 2;
+    return chunks_ < 2;
   });
   Advance([&] { return Signs(1) > 0; });
   ASSERT_TRUE(Send(0).ok());
@@ -220,29 +226,25 @@ TEST_F(ExchangeLiveness, ALinkThatBrokeEndsTheWaitOfTheSenderToo) {
 
 TEST_F(ExchangeLiveness, BytesOfASlowLinkKeepTheWaitAlive) {
   // No signs of life pass, and the whole frame takes longer than silence may.
-  std::mutex mutex;
-  std::condition_variable changed;
-  int allowed = 0;
-  std::atomic<int> begun = 0;
-  Start([&](const StreamMessage& message) {
+  Start([this](const StreamMessage& message) {
     if (std::holds_alternative<StreamHello>(message)) return true;
     if (!std::holds_alternative<FrameChunk>(message)) return false;
-    ++begun;
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return allowed > 0; });
-    --allowed;
+    ++chunks_;
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return allowed_ > 0; });
+    --allowed_;
     return true;
   });
   ASSERT_TRUE(Send(0).ok());
-  Advance([&] { return begun > 0; });
+  Advance([&] { return chunks_ > 0; });
   Begin([&] { return Receive(); });
   for (uint64_t chunk = 1; chunk <= 4; ++chunk) {
     EXPECT_FALSE(over_) << status_;
     clock_.Advance(kSilenceMax * 0.45);
     {
-      std::lock_guard<std::mutex> lock(mutex);
-      ++allowed;
-      changed.notify_all();
+      std::lock_guard<std::mutex> lock(mutex_);
+      ++allowed_;
+      changed_.notify_all();
     }
     while (stages_[1]->counters().bytes_received < std::min<uint64_t>(chunk * 128, 496)) {
       std::this_thread::yield();
