@@ -30,44 +30,14 @@ void OnThreads(int count, const std::function<void(int rank)>& work) {
 
 absl::Time In(absl::Duration duration) { return RealClock().Now() + duration; }
 
-std::vector<std::string> Names(int size) {
-  std::vector<std::string> names;
-  for (int rank = 0; rank < size; ++rank) names.push_back(absl::StrCat("replica ", rank));
-  return names;
-}
+using MakeMeshes = std::vector<std::unique_ptr<Mesh>> (*)(int size);
 
-std::unique_ptr<GlooRendezvous> Listen(int rank, int size,
-                                       absl::Duration connect_max = absl::Seconds(60)) {
-  auto listening = GlooRendezvous::Listen(
-      {.rank = rank, .names = Names(size), .host = "127.0.0.1", .connect_max = connect_max},
-      RealClock());
-  EXPECT_TRUE(listening.ok()) << listening.status();
-  return *std::move(listening);
-}
-
-std::vector<std::unique_ptr<Mesh>> MakeGlooMeshes(int size) {
-  std::vector<std::unique_ptr<GlooRendezvous>> listening;
-  std::vector<std::string> published;
-  for (int rank = 0; rank < size; ++rank) {
-    listening.push_back(Listen(rank, size));
-    published.push_back(listening.back()->rendezvous());
-  }
-  std::vector<std::unique_ptr<Mesh>> meshes(size);
-  OnThreads(size, [&](int rank) {
-    auto mesh = listening[rank]->Connect(published);
-    EXPECT_TRUE(mesh.ok()) << mesh.status();
-    meshes[rank] = *std::move(mesh);
-  });
-  return meshes;
-}
-
-class CollectiveTest : public testing::TestWithParam<std::tuple<std::string, int>> {
+class CollectiveTest : public testing::TestWithParam<std::tuple<MakeMeshes, int>> {
  protected:
   void SetUp() override {
-    const auto& [fabric, size] = GetParam();
+    const auto& [make_meshes, size] = GetParam();
     size_ = size;
-    for (std::unique_ptr<Mesh>& mesh :
-         fabric == "gloo" ? MakeGlooMeshes(size) : MakeInProcessMeshes(size, RealClock())) {
+    for (std::unique_ptr<Mesh>& mesh : make_meshes(size)) {
       collectives_.push_back(MakeCollective(std::move(mesh)));
     }
   }
@@ -205,8 +175,47 @@ TEST_P(CollectiveTest, CancelEndsAWait) {
   EXPECT_LT(RealClock().Now() - start, absl::Seconds(50));
 }
 
-INSTANTIATE_TEST_SUITE_P(Collective, CollectiveTest,
-                         Combine(Values("in process", "gloo"), Range(2, 6)));
+std::vector<std::unique_ptr<Mesh>> InProcessMeshes(int size) {
+  return MakeInProcessMeshes(size, RealClock());
+}
+
+INSTANTIATE_TEST_SUITE_P(InProcess, CollectiveTest, Combine(Values(&InProcessMeshes), Range(2, 6)));
+
+// Debian's Gloo is not instrumented: what its atomics order would be reported as races.
+#ifndef __SANITIZE_THREAD__
+
+std::vector<std::string> Names(int size) {
+  std::vector<std::string> names;
+  for (int rank = 0; rank < size; ++rank) names.push_back(absl::StrCat("replica ", rank));
+  return names;
+}
+
+std::unique_ptr<GlooRendezvous> Listen(int rank, int size,
+                                       absl::Duration connect_max = absl::Seconds(60)) {
+  auto listening = GlooRendezvous::Listen(
+      {.rank = rank, .names = Names(size), .host = "127.0.0.1", .connect_max = connect_max},
+      RealClock());
+  EXPECT_TRUE(listening.ok()) << listening.status();
+  return *std::move(listening);
+}
+
+std::vector<std::unique_ptr<Mesh>> MakeGlooMeshes(int size) {
+  std::vector<std::unique_ptr<GlooRendezvous>> listening;
+  std::vector<std::string> published;
+  for (int rank = 0; rank < size; ++rank) {
+    listening.push_back(Listen(rank, size));
+    published.push_back(listening.back()->rendezvous());
+  }
+  std::vector<std::unique_ptr<Mesh>> meshes(size);
+  OnThreads(size, [&](int rank) {
+    auto mesh = listening[rank]->Connect(published);
+    EXPECT_TRUE(mesh.ok()) << mesh.status();
+    meshes[rank] = *std::move(mesh);
+  });
+  return meshes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gloo, CollectiveTest, Combine(Values(&MakeGlooMeshes), Range(2, 6)));
 
 TEST(GlooRendezvous, RefusesWhatNoReplicaPublishes) {
   const auto own = Listen(0, 3), other = Listen(1, 3), third = Listen(2, 3);
@@ -261,6 +270,8 @@ TEST(GlooRendezvous, RefusesAHostThatIsNotHere) {
   EXPECT_THAT(std::string(listening.status().message()),
               HasSubstr("replica 0 cannot listen on 192.0.2.1"));
 }
+
+#endif  // __SANITIZE_THREAD__
 
 }  // namespace
 }  // namespace longhaul::worker

@@ -28,33 +28,40 @@ class Swallowing : public Transport {
  public:
   using Pass = std::function<bool(StreamMessage&)>;
   Swallowing(Transport& transport, Pass pass) : transport_(transport), pass_(std::move(pass)) {}
+  bool welcomed() const { return welcomed_; }
+
   absl::StatusOr<std::unique_ptr<ClientStream>> Dial(const std::string& node,
                                                      const std::string& address,
                                                      absl::Time deadline) override {
     absl::StatusOr<std::unique_ptr<ClientStream>> stream = transport_.Dial(node, address, deadline);
     if (!stream.ok()) return stream;
-    return std::make_unique<Stream>(*std::move(stream), pass_);
+    return std::make_unique<Stream>(*std::move(stream), *this);
   }
 
  private:
   class Stream : public ClientStream {
    public:
-    Stream(std::unique_ptr<ClientStream> stream, const Pass& pass)
-        : stream_(std::move(stream)), pass_(pass) {}
+    Stream(std::unique_ptr<ClientStream> stream, Swallowing& network)
+        : stream_(std::move(stream)), network_(network) {}
     absl::Status Write(const StreamMessage& message) override {
       StreamMessage changed = message;
-      return pass_(changed) ? stream_->Write(changed) : absl::OkStatus();
+      return network_.pass_(changed) ? stream_->Write(changed) : absl::OkStatus();
     }
-    absl::StatusOr<StreamReply> Read() override { return stream_->Read(); }
+    absl::StatusOr<StreamReply> Read() override {
+      absl::StatusOr<StreamReply> reply = stream_->Read();
+      if (reply.ok() && std::holds_alternative<StreamWelcome>(*reply)) network_.welcomed_ = true;
+      return reply;
+    }
     void Cancel() override { stream_->Cancel(); }
 
    private:
     const std::unique_ptr<ClientStream> stream_;
-    const Pass& pass_;
+    Swallowing& network_;
   };
 
   Transport& transport_;
   const Pass pass_;
+  std::atomic<bool> welcomed_ = false;
 };
 
 // The link from stage 0, over a network that swallows, to stage 1. The link back does not come
@@ -63,10 +70,11 @@ class ExchangeLiveness : public ::testing::Test {
  protected:
   ~ExchangeLiveness() override { network_.Stop(TestAddress(1)); }
 
-  // `replicas`: of one stage, instead of two stages.
+  // `replicas`: of one stage, instead of two stages. The link is up on return: the clock, which
+  // stands still until then, cannot outrun its handshake.
   void Start(Swallowing::Pass pass, bool replicas = false) {
     swallowing_ = std::make_unique<Swallowing>(*honest_, std::move(pass));
-    for (const int stage : {0, 1}) {
+    for (const int stage : {1, 0}) {
       ExchangeOptions options = TestOptions(stage);
       options.sign_of_life_every = absl::Seconds(1);
       options.silence_max = kSilenceMax;
@@ -75,8 +83,9 @@ class ExchangeLiveness : public ::testing::Test {
         options.links[0].tied_elements = 0;
       }
       stages_[stage] = MakeTestExchange(options, *swallowing_, clock_);
+      if (stage == 1) network_.Listen(TestAddress(1), stages_[1].get());
     }
-    network_.Listen(TestAddress(1), stages_[1].get());
+    while (!swallowing_->welcomed()) std::this_thread::yield();
   }
 
   // Moves the clock on until `done`, a second at a time; not before each `step` has come about.
