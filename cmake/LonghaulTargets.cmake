@@ -34,10 +34,7 @@ function(longhaul_test name)
   endif()
   # PROCESSORS is in halves of a core: `./dev test` gives ctest two for each.
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2)
-  if(LONGHAUL_SANITIZE STREQUAL "thread")
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT
-      "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan_suppressions.txt")
-  elseif(LONGHAUL_SANITIZE MATCHES "address")
+  if(LONGHAUL_SANITIZE MATCHES "address")
     set_tests_properties(${name} PROPERTIES ENVIRONMENT
       "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan_suppressions.txt")
   endif()
