@@ -15,6 +15,9 @@ namespace longhaul::compute {
 
 enum class DeviceKind { kCpu, kCuda };
 
+template <typename T>
+class OperatorKernels;  // compute/ops/operator_kernels.h
+
 // Owns one allocation on a device; zeroed, 64-byte aligned. Must not outlive its Backend.
 class Buffer {
  public:
@@ -34,6 +37,10 @@ class Backend {
   // ("cpu-longhaul-3-fma-f32": the revision of our own kernels, which give the same bits on every
   // processor that has their instructions). Two nodes whose classes are equal compute equal bits.
   virtual std::string numeric_class() const = 0;
+
+  // The operators' kernels for elements of the argument's type, whose value does not matter.
+  virtual const OperatorKernels<float>& Kernels(float) const = 0;
+  virtual const OperatorKernels<double>& Kernels(double) const = 0;
 
   // ResourceExhausted with the sizes when it does not fit.
   virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) = 0;

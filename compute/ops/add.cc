@@ -1,8 +1,7 @@
 #include "compute/ops/add.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/add_cpu.h"
-#include "compute/ops/dispatch.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -14,7 +13,7 @@ absl::Status Add(Backend& backend, absl::Span<const T> a, absl::Span<const T> b,
   const int64_t n = static_cast<int64_t>(output.size());
   LH_RETURN_IF_ERROR(CheckElements(kOp, "a", a.size(), {n}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "b", b.size(), {n}));
-  return Dispatch(backend, kOp, [&] { cpu::Add(backend, a, b, output); });
+  return KernelsOf<T>(backend).Add(a, b, output);
 }
 
 template absl::Status Add<float>(Backend&, absl::Span<const float>, absl::Span<const float>,

@@ -1,9 +1,9 @@
 #include "compute/ops/causal_attention.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/causal_attention_cpu.h"
-#include "compute/ops/dispatch.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
+#include "model/attention_blocks.h"
 
 namespace longhaul::compute {
 namespace {
@@ -46,7 +46,8 @@ absl::Status Check(absl::string_view op, const CausalAttentionShape& shape,
 }  // namespace
 
 int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape) {
-  return cpu::CausalAttentionWorkspace(shape);
+  return model::AttentionRegions(shape.batch, shape.heads) *
+         model::AttentionRegionElements(shape.context, shape.head_width());
 }
 
 template <typename T>
@@ -55,9 +56,7 @@ absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape
                                     absl::Span<T> lse, absl::Span<T> workspace) {
   constexpr absl::string_view kOp = "causal attention";
   LH_RETURN_IF_ERROR(Check(kOp, shape, {qkv.size(), output.size(), lse.size(), workspace.size()}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::CausalAttentionForward(backend, shape, qkv, output, lse, workspace);
-  });
+  return KernelsOf<T>(backend).CausalAttentionForward(shape, qkv, output, lse, workspace);
 }
 
 template <typename T>
@@ -71,10 +70,8 @@ absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShap
                                    {static_cast<int64_t>(output.size())}));
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "qkv_gradient", qkv_gradient.size(), {static_cast<int64_t>(qkv.size())}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::CausalAttentionBackward(backend, shape, qkv, output, lse, output_gradient, qkv_gradient,
-                                 workspace);
-  });
+  return KernelsOf<T>(backend).CausalAttentionBackward(shape, qkv, output, lse, output_gradient,
+                                                       qkv_gradient, workspace);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                          \

@@ -1,14 +1,13 @@
-#include "compute/ops/causal_attention_cpu.h"
-
 #include <atomic>
 #include <bit>
 #include <cmath>
 
 #include "base/check.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 #include "model/attention_blocks.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 namespace {
 
 static_assert(kAttentionQueries == model::kAttentionBlockQueries);
@@ -111,31 +110,29 @@ void ForHeads(Backend& backend, const CausalAttentionShape& shape, int64_t heads
 
 }  // namespace
 
-int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape) {
-  return model::AttentionRegions(shape.batch, shape.heads) * RegionElements(shape);
-}
-
 template <typename T>
-void CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
-                            absl::Span<const T> qkv, absl::Span<T> output, absl::Span<T> lse,
-                            absl::Span<T> workspace) {
+absl::Status CpuKernels<T>::CausalAttentionForward(const CausalAttentionShape& shape,
+                                                   absl::Span<const T> qkv, absl::Span<T> output,
+                                                   absl::Span<T> lse,
+                                                   absl::Span<T> workspace) const {
   const Kernels<T>& kernels = BestKernels<T>();
-  ForHeads<T>(backend, shape, shape.heads, workspace.data(),
+  ForHeads<T>(backend_, shape, shape.heads, workspace.data(),
               [&](int64_t index, const AttentionSpace<T>& space) {
                 const HeadOffsets offsets = OffsetsOf(shape, index);
                 kernels.attend(HeadAt(shape, qkv.data(), offsets, space),
                                output.data() + offsets.output, lse.data() + index * shape.context);
               });
+  return absl::OkStatus();
 }
 
 template <typename T>
-void CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape,
-                             absl::Span<const T> qkv, absl::Span<const T> output,
-                             absl::Span<const T> lse, absl::Span<const T> output_gradient,
-                             absl::Span<T> qkv_gradient, absl::Span<T> workspace) {
+absl::Status CpuKernels<T>::CausalAttentionBackward(
+    const CausalAttentionShape& shape, absl::Span<const T> qkv, absl::Span<const T> output,
+    absl::Span<const T> lse, absl::Span<const T> output_gradient, absl::Span<T> qkv_gradient,
+    absl::Span<T> workspace) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t group = shape.heads / shape.kv_heads;
-  ForHeads<T>(backend, shape, shape.kv_heads, workspace.data(),
+  ForHeads<T>(backend_, shape, shape.kv_heads, workspace.data(),
               [&](int64_t kv_index, const AttentionSpace<T>& space) {
                 const int64_t first = kv_index * group;
                 for (int64_t index = first; index < first + group; ++index) {
@@ -151,16 +148,17 @@ void CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape
                        .add = index > first});
                 }
               });
+  return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                              \
-  template void CausalAttentionForward<T>(Backend&, const CausalAttentionShape&,             \
-                                          absl::Span<const T>, absl::Span<T>, absl::Span<T>, \
-                                          absl::Span<T>);                                    \
-  template void CausalAttentionBackward<T>(                                                  \
-      Backend&, const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,       \
-      absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                                    \
+  template absl::Status CpuKernels<T>::CausalAttentionForward(const CausalAttentionShape&,         \
+                                                              absl::Span<const T>, absl::Span<T>,  \
+                                                              absl::Span<T>, absl::Span<T>) const; \
+  template absl::Status CpuKernels<T>::CausalAttentionBackward(                                    \
+      const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,  \
+      absl::Span<const T>, absl::Span<T>, absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

@@ -1,8 +1,7 @@
 #include "compute/ops/copy.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/copy_cpu.h"
-#include "compute/ops/dispatch.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -12,7 +11,7 @@ absl::Status Copy(Backend& backend, absl::Span<const T> input, absl::Span<T> out
   constexpr absl::string_view kOp = "copy";
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "input", input.size(), {static_cast<int64_t>(output.size())}));
-  return Dispatch(backend, kOp, [&] { cpu::Copy(backend, input, output); });
+  return KernelsOf<T>(backend).Copy(input, output);
 }
 
 template absl::Status Copy<float>(Backend&, absl::Span<const float>, absl::Span<float>);

@@ -1,20 +1,22 @@
-#include "compute/ops/copy_cpu.h"
-
 #include <algorithm>
 
 #include "compute/backend/cpu/chunks.h"
+#include "compute/ops/cpu_kernels.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 
 template <typename T>
-void Copy(Backend& backend, absl::Span<const T> input, absl::Span<T> output) {
-  ForChunks(backend, static_cast<int64_t>(output.size()), kChunkElements,
+absl::Status CpuKernels<T>::Copy(absl::Span<const T> input, absl::Span<T> output) const {
+  ForChunks(backend_, static_cast<int64_t>(output.size()), kChunkElements,
             [&](int64_t begin, int64_t end) {
               std::copy(input.begin() + begin, input.begin() + end, output.begin() + begin);
             });
+  return absl::OkStatus();
 }
 
-template void Copy<float>(Backend&, absl::Span<const float>, absl::Span<float>);
-template void Copy<double>(Backend&, absl::Span<const double>, absl::Span<double>);
+#define LONGHAUL_INSTANTIATE(T) \
+  template absl::Status CpuKernels<T>::Copy(absl::Span<const T>, absl::Span<T>) const;
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

@@ -1,8 +1,7 @@
 #include "compute/ops/dropout.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
-#include "compute/ops/dropout_cpu.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -49,7 +48,7 @@ absl::Status Dropout(Backend& backend, const DropoutShape& shape, const DropoutK
   LH_RETURN_IF_ERROR(CheckKey(key, shape.rows / shape.context));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.width}));
-  return Dispatch(backend, kOp, [&] { cpu::Dropout(backend, shape, key, input, output); });
+  return KernelsOf<T>(backend).Dropout(shape, key, input, output);
 }
 
 template absl::Status Dropout<float>(Backend&, const DropoutShape&, const DropoutKey&,

@@ -1,13 +1,12 @@
-#include "compute/ops/dropout_cpu.h"
-
 #include <cmath>
 #include <limits>
 
 #include "base/rng.h"
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 namespace {
 
 uint32_t Threshold(double probability) {
@@ -20,8 +19,8 @@ uint32_t Threshold(double probability) {
 
 // kChunkElements is a multiple of the 64 elements that are drawn together.
 template <typename T>
-void Dropout(Backend& backend, const DropoutShape& shape, const DropoutKey& key,
-             absl::Span<const T> input, absl::Span<T> output) {
+absl::Status CpuKernels<T>::Dropout(const DropoutShape& shape, const DropoutKey& key,
+                                    absl::Span<const T> input, absl::Span<T> output) const {
   const auto words = RandomKey(key.seed, RandomStream::kDropout, static_cast<uint32_t>(key.step),
                                static_cast<uint32_t>(key.op));
   const DropoutDraw<T> any{.key = {words[0], words[1]},
@@ -30,7 +29,7 @@ void Dropout(Backend& backend, const DropoutShape& shape, const DropoutKey& key,
                            .scale = static_cast<T>(1 / (1 - shape.probability))};
   const int64_t elements = shape.context * shape.width;
   const int64_t chunks = ChunkCount(elements, kChunkElements);
-  backend.ParallelFor(shape.rows / shape.context * chunks, [&](int64_t index) {
+  backend_.ParallelFor(shape.rows / shape.context * chunks, [&](int64_t index) {
     const int64_t sequence = index / chunks;
     DropoutDraw<T> draw = any;
     draw.counter[0] = static_cast<uint32_t>(key.first_sequence + sequence);
@@ -39,11 +38,13 @@ void Dropout(Backend& backend, const DropoutShape& shape, const DropoutKey& key,
       BestKernels<T>().drop(draw, begin, input.data() + at, output.data() + at, end - begin);
     });
   });
+  return absl::OkStatus();
 }
 
-template void Dropout<float>(Backend&, const DropoutShape&, const DropoutKey&,
-                             absl::Span<const float>, absl::Span<float>);
-template void Dropout<double>(Backend&, const DropoutShape&, const DropoutKey&,
-                              absl::Span<const double>, absl::Span<double>);
+#define LONGHAUL_INSTANTIATE(T)                                                        \
+  template absl::Status CpuKernels<T>::Dropout(const DropoutShape&, const DropoutKey&, \
+                                               absl::Span<const T>, absl::Span<T>) const;
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

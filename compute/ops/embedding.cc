@@ -1,8 +1,7 @@
 #include "compute/ops/embedding.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
-#include "compute/ops/embedding_cpu.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -37,9 +36,7 @@ absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
   constexpr absl::string_view kOp = "embedding";
   LH_RETURN_IF_ERROR(
       Check(kOp, shape, tokens.size(), {table.size(), positions.size(), output.size()}));
-  return Dispatch(backend, kOp, [&] {
-    return cpu::EmbeddingForward(backend, shape, tokens, table, positions, output);
-  });
+  return KernelsOf<T>(backend).EmbeddingForward(shape, tokens, table, positions, output);
 }
 
 template <typename T>
@@ -51,10 +48,8 @@ absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
   LH_RETURN_IF_ERROR(
       Check(kOp, shape, tokens.size(),
             {table_gradient.size(), positions_gradient.size(), output_gradient.size()}));
-  return Dispatch(backend, kOp, [&] {
-    return cpu::EmbeddingBackward(backend, shape, tokens, output_gradient, table_gradient,
-                                  positions_gradient);
-  });
+  return KernelsOf<T>(backend).EmbeddingBackward(shape, tokens, output_gradient, table_gradient,
+                                                 positions_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                              \

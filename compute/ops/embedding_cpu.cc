@@ -1,22 +1,23 @@
-#include "compute/ops/embedding_cpu.h"
-
 #include <algorithm>
 
 #include "base/status_macros.h"
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 #include "compute/ops/shape_check.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 
 template <typename T>
-absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
-                              absl::Span<const int32_t> tokens, absl::Span<const T> table,
-                              absl::Span<const T> positions, absl::Span<T> output) {
+absl::Status CpuKernels<T>::EmbeddingForward(const EmbeddingShape& shape,
+                                             absl::Span<const int32_t> tokens,
+                                             absl::Span<const T> table,
+                                             absl::Span<const T> positions,
+                                             absl::Span<T> output) const {
   LH_RETURN_IF_ERROR(CheckIds("embedding", {"token", shape.vocab, 0}, tokens.data(), shape.rows));
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width;
-  ForChunks(backend, shape.rows, ChunkRows(width), [&](int64_t begin, int64_t end) {
+  ForChunks(backend_, shape.rows, ChunkRows(width), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* token = table.data() + tokens[row] * width;
       T* result = output.data() + row * width;
@@ -32,15 +33,16 @@ absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
 
 // Cut by columns: rows with the same token add to the same place, and must do so in order.
 template <typename T>
-absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
-                               absl::Span<const int32_t> tokens,
-                               absl::Span<const T> output_gradient, absl::Span<T> table_gradient,
-                               absl::Span<T> positions_gradient) {
+absl::Status CpuKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
+                                              absl::Span<const int32_t> tokens,
+                                              absl::Span<const T> output_gradient,
+                                              absl::Span<T> table_gradient,
+                                              absl::Span<T> positions_gradient) const {
   LH_RETURN_IF_ERROR(
       CheckIds("embedding backward", {"token", shape.vocab, 0}, tokens.data(), shape.rows));
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width;
-  ForChunks(backend, width, kChunkColumns, [&](int64_t begin, int64_t end) {
+  ForChunks(backend_, width, kChunkColumns, [&](int64_t begin, int64_t end) {
     for (int64_t row = 0; row < shape.rows; ++row) {
       const T* from = output_gradient.data() + row * width + begin;
       T* token_sum = table_gradient.data() + tokens[row] * width + begin;
@@ -53,14 +55,14 @@ absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
   return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                              \
-  template absl::Status EmbeddingForward<T>(Backend&, const EmbeddingShape&,                 \
-                                            absl::Span<const int32_t>, absl::Span<const T>,  \
-                                            absl::Span<const T>, absl::Span<T>);             \
-  template absl::Status EmbeddingBackward<T>(Backend&, const EmbeddingShape&,                \
-                                             absl::Span<const int32_t>, absl::Span<const T>, \
-                                             absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                                   \
+  template absl::Status CpuKernels<T>::EmbeddingForward(                                          \
+      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<const T>, \
+      absl::Span<T>) const;                                                                       \
+  template absl::Status CpuKernels<T>::EmbeddingBackward(                                         \
+      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<T>,       \
+      absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

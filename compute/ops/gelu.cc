@@ -1,8 +1,7 @@
 #include "compute/ops/gelu.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
-#include "compute/ops/gelu_cpu.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -12,7 +11,7 @@ absl::Status GeluForward(Backend& backend, absl::Span<const T> input, absl::Span
   constexpr absl::string_view kOp = "gelu";
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "input", input.size(), {static_cast<int64_t>(output.size())}));
-  return Dispatch(backend, kOp, [&] { cpu::GeluForward(backend, input, output); });
+  return KernelsOf<T>(backend).GeluForward(input, output);
 }
 
 template <typename T>
@@ -22,8 +21,7 @@ absl::Status GeluBackward(Backend& backend, absl::Span<const T> input,
   const int64_t n = static_cast<int64_t>(input_gradient.size());
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {n}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output_gradient", output_gradient.size(), {n}));
-  return Dispatch(backend, kOp,
-                  [&] { cpu::GeluBackward(backend, input, output_gradient, input_gradient); });
+  return KernelsOf<T>(backend).GeluBackward(input, output_gradient, input_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                             \

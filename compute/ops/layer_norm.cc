@@ -3,8 +3,7 @@
 #include <cmath>
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
-#include "compute/ops/layer_norm_cpu.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -32,9 +31,7 @@ absl::Status LayerNormForward(Backend& backend, const LayerNormShape& shape,
   LH_RETURN_IF_ERROR(CheckElements(kOp, "bias", bias.size(), {shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "statistics", statistics.size(), {2, shape.rows}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::LayerNormForward(backend, shape, input, weight, bias, output, statistics);
-  });
+  return KernelsOf<T>(backend).LayerNormForward(shape, input, weight, bias, output, statistics);
 }
 
 template <typename T>
@@ -54,10 +51,8 @@ absl::Status LayerNormBackward(Backend& backend, const LayerNormShape& shape,
       CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "weight_gradient", weight_gradient.size(), {shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "bias_gradient", bias_gradient.size(), {shape.width}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::LayerNormBackward(backend, shape, input, weight, statistics, output_gradient,
-                           input_gradient, weight_gradient, bias_gradient);
-  });
+  return KernelsOf<T>(backend).LayerNormBackward(shape, input, weight, statistics, output_gradient,
+                                                 input_gradient, weight_gradient, bias_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                   \

@@ -1,18 +1,17 @@
-#include "compute/ops/layer_norm_cpu.h"
-
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 
 template <typename T>
-void LayerNormForward(Backend& backend, const LayerNormShape& shape, absl::Span<const T> input,
-                      absl::Span<const T> weight, absl::Span<const T> bias, absl::Span<T> output,
-                      absl::Span<T> statistics) {
+absl::Status CpuKernels<T>::LayerNormForward(const LayerNormShape& shape, absl::Span<const T> input,
+                                             absl::Span<const T> weight, absl::Span<const T> bias,
+                                             absl::Span<T> output, absl::Span<T> statistics) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width;
   const T epsilon = static_cast<T>(shape.epsilon);
-  ForChunks(backend, shape.rows, ChunkRows(width), [&](int64_t begin, int64_t end) {
+  ForChunks(backend_, shape.rows, ChunkRows(width), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const RowStatistics<T> row_statistics =
           kernels.layer_norm(input.data() + row * width, weight.data(), bias.data(), epsilon,
@@ -21,15 +20,19 @@ void LayerNormForward(Backend& backend, const LayerNormShape& shape, absl::Span<
       statistics[shape.rows + row] = row_statistics.inverse_deviation;
     }
   });
+  return absl::OkStatus();
 }
 
 // Chunks of rows for the input's gradient, then chunks of columns for the parameters': none depends
 // on another, so all are tasks of one call.
 template <typename T>
-void LayerNormBackward(Backend& backend, const LayerNormShape& shape, absl::Span<const T> input,
-                       absl::Span<const T> weight, absl::Span<const T> statistics,
-                       absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
-                       absl::Span<T> weight_gradient, absl::Span<T> bias_gradient) {
+absl::Status CpuKernels<T>::LayerNormBackward(const LayerNormShape& shape,
+                                              absl::Span<const T> input, absl::Span<const T> weight,
+                                              absl::Span<const T> statistics,
+                                              absl::Span<const T> output_gradient,
+                                              absl::Span<T> input_gradient,
+                                              absl::Span<T> weight_gradient,
+                                              absl::Span<T> bias_gradient) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width, rows = shape.rows;
   const T* means = statistics.data();
@@ -50,23 +53,24 @@ void LayerNormBackward(Backend& backend, const LayerNormShape& shape, absl::Span
         weight_gradient.data() + begin);
   };
   const int64_t row_chunks = ChunkCount(rows, ChunkRows(width));
-  backend.ParallelFor(row_chunks + ChunkCount(width, kChunkColumns), [&](int64_t index) {
+  backend_.ParallelFor(row_chunks + ChunkCount(width, kChunkColumns), [&](int64_t index) {
     if (index < row_chunks) {
       RunChunk(index, rows, ChunkRows(width), input_rows);
     } else {
       RunChunk(index - row_chunks, width, kChunkColumns, parameter_columns);
     }
   });
+  return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                              \
-  template void LayerNormForward<T>(Backend&, const LayerNormShape&, absl::Span<const T>,    \
-                                    absl::Span<const T>, absl::Span<const T>, absl::Span<T>, \
-                                    absl::Span<T>);                                          \
-  template void LayerNormBackward<T>(                                                        \
-      Backend&, const LayerNormShape&, absl::Span<const T>, absl::Span<const T>,             \
-      absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                             \
+  template absl::Status CpuKernels<T>::LayerNormForward(                                    \
+      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
+      absl::Span<T>, absl::Span<T>) const;                                                  \
+  template absl::Status CpuKernels<T>::LayerNormBackward(                                   \
+      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
+      absl::Span<const T>, absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

@@ -1,8 +1,7 @@
 #include "compute/ops/linear.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
-#include "compute/ops/linear_cpu.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -24,8 +23,7 @@ absl::Status LinearForward(Backend& backend, const LinearShape& shape, absl::Spa
   LH_RETURN_IF_ERROR(CheckElements(kOp, "weight", weight.size(), {shape.out, shape.in}));
   if (!bias.empty()) LH_RETURN_IF_ERROR(CheckElements(kOp, "bias", bias.size(), {shape.out}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.out}));
-  return Dispatch(backend, kOp,
-                  [&] { cpu::LinearForward(backend, shape, input, weight, bias, output); });
+  return KernelsOf<T>(backend).LinearForward(shape, input, weight, bias, output);
 }
 
 template <typename T>
@@ -48,10 +46,8 @@ absl::Status LinearBackward(Backend& backend, const LinearShape& shape, absl::Sp
   if (!bias_gradient.empty()) {
     LH_RETURN_IF_ERROR(CheckElements(kOp, "bias_gradient", bias_gradient.size(), {shape.out}));
   }
-  return Dispatch(backend, kOp, [&] {
-    cpu::LinearBackward(backend, shape, input, weight, output_gradient, input_gradient,
-                        weight_gradient, bias_gradient);
-  });
+  return KernelsOf<T>(backend).LinearBackward(shape, input, weight, output_gradient, input_gradient,
+                                              weight_gradient, bias_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                    \

@@ -1,16 +1,16 @@
-#include "compute/ops/linear_cpu.h"
-
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/matrix_product.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 
 template <typename T>
-void LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
-                   absl::Span<const T> weight, absl::Span<const T> bias, absl::Span<T> output) {
-  const TileGrid grid(shape.rows, shape.out, shape.in, backend.threads());
-  backend.ParallelFor(grid.tiles(), [&](int64_t index) {
+absl::Status CpuKernels<T>::LinearForward(const LinearShape& shape, absl::Span<const T> input,
+                                          absl::Span<const T> weight, absl::Span<const T> bias,
+                                          absl::Span<T> output) const {
+  const TileGrid grid(shape.rows, shape.out, shape.in, backend_.threads());
+  backend_.ParallelFor(grid.tiles(), [&](int64_t index) {
     const TileGrid::Tile tile = grid.tile(index);
     Multiply<T>({.m = tile.rows,
                  .n = tile.columns,
@@ -21,17 +21,20 @@ void LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const 
                  .result_stride = shape.out,
                  .bias = bias.empty() ? nullptr : bias.data() + tile.column});
   });
+  return absl::OkStatus();
 }
 
 // Tiles of the weight's gradient, tiles of the input's and chunks of the bias's: none depends on
 // another, so all are tasks of one call, the longest first.
 template <typename T>
-void LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
-                    absl::Span<const T> weight, absl::Span<const T> output_gradient,
-                    absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-                    absl::Span<T> bias_gradient) {
-  const TileGrid input_grid(shape.rows, shape.in, shape.out, backend.threads());
-  const TileGrid weight_grid(shape.out, shape.in, shape.rows, backend.threads());
+absl::Status CpuKernels<T>::LinearBackward(const LinearShape& shape, absl::Span<const T> input,
+                                           absl::Span<const T> weight,
+                                           absl::Span<const T> output_gradient,
+                                           absl::Span<T> input_gradient,
+                                           absl::Span<T> weight_gradient,
+                                           absl::Span<T> bias_gradient) const {
+  const TileGrid input_grid(shape.rows, shape.in, shape.out, backend_.threads());
+  const TileGrid weight_grid(shape.out, shape.in, shape.rows, backend_.threads());
   const auto input_tile = [&](const TileGrid::Tile& tile) {
     Multiply<T>({.m = tile.rows,
                  .n = tile.columns,
@@ -59,7 +62,7 @@ void LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const
   const int64_t weight_tiles = weight_grid.tiles();
   const int64_t tiles = weight_tiles + input_tiles;
   const int64_t bias_chunks = bias_gradient.empty() ? 0 : ChunkCount(shape.out, kChunkColumns);
-  backend.ParallelFor(tiles + bias_chunks, [&](int64_t index) {
+  backend_.ParallelFor(tiles + bias_chunks, [&](int64_t index) {
     if (index < weight_tiles) {
       weight_tile(weight_grid.tile(index));
     } else if (index < tiles) {
@@ -68,15 +71,17 @@ void LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const
       RunChunk(index - tiles, shape.out, kChunkColumns, bias_columns);
     }
   });
+  return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                            \
-  template void LinearForward<T>(Backend&, const LinearShape&, absl::Span<const T>,        \
-                                 absl::Span<const T>, absl::Span<const T>, absl::Span<T>); \
-  template void LinearBackward<T>(Backend&, const LinearShape&, absl::Span<const T>,       \
-                                  absl::Span<const T>, absl::Span<const T>, absl::Span<T>, \
-                                  absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                                \
+  template absl::Status CpuKernels<T>::LinearForward(const LinearShape&, absl::Span<const T>,  \
+                                                     absl::Span<const T>, absl::Span<const T>, \
+                                                     absl::Span<T>) const;                     \
+  template absl::Status CpuKernels<T>::LinearBackward(                                         \
+      const LinearShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,       \
+      absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

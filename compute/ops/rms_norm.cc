@@ -3,8 +3,7 @@
 #include <cmath>
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
-#include "compute/ops/rms_norm_cpu.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
@@ -30,8 +29,7 @@ absl::Status RmsNormForward(Backend& backend, const RmsNormShape& shape, absl::S
   LH_RETURN_IF_ERROR(CheckElements(kOp, "weight", weight.size(), {shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "statistics", statistics.size(), {shape.rows}));
-  return Dispatch(backend, kOp,
-                  [&] { cpu::RmsNormForward(backend, shape, input, weight, output, statistics); });
+  return KernelsOf<T>(backend).RmsNormForward(shape, input, weight, output, statistics);
 }
 
 template <typename T>
@@ -49,10 +47,8 @@ absl::Status RmsNormBackward(Backend& backend, const RmsNormShape& shape, absl::
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, shape.width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "weight_gradient", weight_gradient.size(), {shape.width}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::RmsNormBackward(backend, shape, input, weight, statistics, output_gradient, input_gradient,
-                         weight_gradient);
-  });
+  return KernelsOf<T>(backend).RmsNormBackward(shape, input, weight, statistics, output_gradient,
+                                               input_gradient, weight_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                \

@@ -4,8 +4,7 @@
 
 #include "base/elementary.h"
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
-#include "compute/ops/rotary_cpu.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 #include "model/rotary_limits.h"
 
@@ -106,7 +105,7 @@ absl::Status RotaryForward(Backend& backend, const RotaryShape& shape, absl::Spa
   LH_RETURN_IF_ERROR(Check(kOp, shape, table.size()));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.row_width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.row_width}));
-  return Dispatch(backend, kOp, [&] { cpu::Rotary(backend, shape, T{1}, table, input, output); });
+  return KernelsOf<T>(backend).Rotary(shape, T{1}, table, input, output);
 }
 
 template <typename T>
@@ -118,9 +117,7 @@ absl::Status RotaryBackward(Backend& backend, const RotaryShape& shape, absl::Sp
       CheckElements(kOp, "output_gradient", output_gradient.size(), {shape.rows, shape.row_width}));
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, shape.row_width}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::Rotary(backend, shape, T{-1}, table, output_gradient, input_gradient);
-  });
+  return KernelsOf<T>(backend).Rotary(shape, T{-1}, table, output_gradient, input_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                              \

@@ -1,11 +1,10 @@
-#include "compute/ops/rotary_cpu.h"
-
 #include <algorithm>
 
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 namespace {
 
 template <typename T>
@@ -23,20 +22,21 @@ void RotateRow(const RotaryShape& shape, T turn, const T* angles, const T* input
 }  // namespace
 
 template <typename T>
-void Rotary(Backend& backend, const RotaryShape& shape, T turn, absl::Span<const T> table,
-            absl::Span<const T> input, absl::Span<T> output) {
-  ForChunks(backend, shape.rows, ChunkRows(shape.row_width), [&](int64_t begin, int64_t end) {
+absl::Status CpuKernels<T>::Rotary(const RotaryShape& shape, T turn, absl::Span<const T> table,
+                                   absl::Span<const T> input, absl::Span<T> output) const {
+  ForChunks(backend_, shape.rows, ChunkRows(shape.row_width), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       RotateRow(shape, turn, table.data() + row % shape.context * shape.head_width,
                 input.data() + row * shape.row_width, output.data() + row * shape.row_width);
     }
   });
+  return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                 \
-  template void Rotary<T>(Backend&, const RotaryShape&, T, absl::Span<const T>, \
-                          absl::Span<const T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                           \
+  template absl::Status CpuKernels<T>::Rotary(const RotaryShape&, T, absl::Span<const T>, \
+                                              absl::Span<const T>, absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

@@ -1,9 +1,8 @@
 #include "compute/ops/softmax_cross_entropy.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
-#include "compute/ops/softmax_cross_entropy_cpu.h"
 
 namespace longhaul::compute {
 namespace {
@@ -23,9 +22,7 @@ absl::Status SoftmaxCrossEntropyForward(Backend& backend, const SoftmaxCrossEntr
                                         absl::Span<const int32_t> targets, double* loss_sum) {
   constexpr absl::string_view kOp = "softmax cross-entropy";
   LH_RETURN_IF_ERROR(Check(kOp, shape, logits.size(), targets.size()));
-  return Dispatch(backend, kOp, [&] {
-    return cpu::SoftmaxCrossEntropyForward(backend, shape, logits, targets, loss_sum);
-  });
+  return KernelsOf<T>(backend).SoftmaxCrossEntropyForward(shape, logits, targets, loss_sum);
 }
 
 template <typename T>
@@ -37,9 +34,7 @@ absl::Status SoftmaxCrossEntropyBackward(Backend& backend, const SoftmaxCrossEnt
   LH_RETURN_IF_ERROR(Check(kOp, shape, logits.size(), targets.size()));
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "logits_gradient", logits_gradient.size(), {shape.rows, shape.vocab}));
-  return Dispatch(backend, kOp, [&] {
-    return cpu::SoftmaxCrossEntropyBackward(backend, shape, logits, targets, logits_gradient);
-  });
+  return KernelsOf<T>(backend).SoftmaxCrossEntropyBackward(shape, logits, targets, logits_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                   \

@@ -1,5 +1,3 @@
-#include "compute/ops/softmax_cross_entropy_cpu.h"
-
 #include <algorithm>
 #include <array>
 
@@ -7,9 +5,10 @@
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/logarithm.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 #include "compute/ops/shape_check.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 namespace {
 
 constexpr int32_t kIgnored = -1;
@@ -41,16 +40,17 @@ void RowGradient(const T* logits, int64_t vocab, int32_t target, T* gradient) {
 }  // namespace
 
 template <typename T>
-absl::Status SoftmaxCrossEntropyForward(Backend& backend, const SoftmaxCrossEntropyShape& shape,
-                                        absl::Span<const T> logits,
-                                        absl::Span<const int32_t> targets, double* loss_sum) {
+absl::Status CpuKernels<T>::SoftmaxCrossEntropyForward(const SoftmaxCrossEntropyShape& shape,
+                                                       absl::Span<const T> logits,
+                                                       absl::Span<const int32_t> targets,
+                                                       double* loss_sum) const {
   LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy", {"target", shape.vocab, kIgnored},
                               targets.data(), shape.rows));
   std::array<double, kRowsAtOnce> losses;
   double total = 0;
   for (int64_t first = 0; first < shape.rows; first += kRowsAtOnce) {
     const int64_t rows = std::min(kRowsAtOnce, shape.rows - first);
-    ForChunks(backend, rows, ChunkRows(shape.vocab), [&](int64_t begin, int64_t end) {
+    ForChunks(backend_, rows, ChunkRows(shape.vocab), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         losses[static_cast<size_t>(row)] =
             RowLoss(logits.data() + (first + row) * shape.vocab, shape.vocab, targets[first + row]);
@@ -63,14 +63,14 @@ absl::Status SoftmaxCrossEntropyForward(Backend& backend, const SoftmaxCrossEntr
 }
 
 template <typename T>
-absl::Status SoftmaxCrossEntropyBackward(Backend& backend, const SoftmaxCrossEntropyShape& shape,
-                                         absl::Span<const T> logits,
-                                         absl::Span<const int32_t> targets,
-                                         absl::Span<T> logits_gradient) {
+absl::Status CpuKernels<T>::SoftmaxCrossEntropyBackward(const SoftmaxCrossEntropyShape& shape,
+                                                        absl::Span<const T> logits,
+                                                        absl::Span<const int32_t> targets,
+                                                        absl::Span<T> logits_gradient) const {
   LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy backward", {"target", shape.vocab, kIgnored},
                               targets.data(), shape.rows));
   const int64_t vocab = shape.vocab;
-  ForChunks(backend, shape.rows, ChunkRows(vocab), [&](int64_t begin, int64_t end) {
+  ForChunks(backend_, shape.rows, ChunkRows(vocab), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       RowGradient(logits.data() + row * vocab, vocab, targets[row],
                   logits_gradient.data() + row * vocab);
@@ -79,14 +79,14 @@ absl::Status SoftmaxCrossEntropyBackward(Backend& backend, const SoftmaxCrossEnt
   return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                   \
-  template absl::Status SoftmaxCrossEntropyForward<T>(Backend&, const SoftmaxCrossEntropyShape&,  \
-                                                      absl::Span<const T>,                        \
-                                                      absl::Span<const int32_t>, double*);        \
-  template absl::Status SoftmaxCrossEntropyBackward<T>(Backend&, const SoftmaxCrossEntropyShape&, \
-                                                       absl::Span<const T>,                       \
-                                                       absl::Span<const int32_t>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                                 \
+  template absl::Status CpuKernels<T>::SoftmaxCrossEntropyForward(                              \
+      const SoftmaxCrossEntropyShape&, absl::Span<const T>, absl::Span<const int32_t>, double*) \
+      const;                                                                                    \
+  template absl::Status CpuKernels<T>::SoftmaxCrossEntropyBackward(                             \
+      const SoftmaxCrossEntropyShape&, absl::Span<const T>, absl::Span<const int32_t>,          \
+      absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

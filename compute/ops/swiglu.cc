@@ -1,9 +1,8 @@
 #include "compute/ops/swiglu.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
-#include "compute/ops/swiglu_cpu.h"
 
 namespace longhaul::compute {
 namespace {
@@ -21,7 +20,7 @@ absl::Status SwiGluForward(Backend& backend, const SwiGluShape& shape, absl::Spa
                            absl::Span<T> output) {
   constexpr absl::string_view kOp = "swiglu";
   LH_RETURN_IF_ERROR(Check(kOp, shape, input.size(), output.size()));
-  return Dispatch(backend, kOp, [&] { cpu::SwiGluForward(backend, shape, input, output); });
+  return KernelsOf<T>(backend).SwiGluForward(shape, input, output);
 }
 
 template <typename T>
@@ -31,9 +30,7 @@ absl::Status SwiGluBackward(Backend& backend, const SwiGluShape& shape, absl::Sp
   LH_RETURN_IF_ERROR(Check(kOp, shape, input.size(), output_gradient.size()));
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, 2, shape.width}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::SwiGluBackward(backend, shape, input, output_gradient, input_gradient);
-  });
+  return KernelsOf<T>(backend).SwiGluBackward(shape, input, output_gradient, input_gradient);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                              \

@@ -1,9 +1,8 @@
 #include "compute/optim/adamw.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/dispatch.h"
+#include "compute/ops/operator_kernels.h"
 #include "compute/ops/shape_check.h"
-#include "compute/optim/adamw_cpu.h"
 
 namespace longhaul::compute {
 namespace {
@@ -31,9 +30,7 @@ absl::Status AdamW(Backend& backend, const AdamWStep& step, absl::Span<const T> 
   LH_RETURN_IF_ERROR(CheckElements(kOp, "gradient", gradient.size(), {n}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "first_moment", first_moment.size(), {n}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "second_moment", second_moment.size(), {n}));
-  return Dispatch(backend, kOp, [&] {
-    cpu::AdamW(backend, step, gradient, weights, first_moment, second_moment);
-  });
+  return KernelsOf<T>(backend).AdamW(step, gradient, weights, first_moment, second_moment);
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                  \

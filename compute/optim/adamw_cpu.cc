@@ -1,11 +1,10 @@
-#include "compute/optim/adamw_cpu.h"
-
 #include <cmath>
 
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/simd/kernels.h"
+#include "compute/ops/cpu_kernels.h"
 
-namespace longhaul::compute::cpu {
+namespace longhaul::compute {
 namespace {
 
 // base^exponent by repeated squaring: the library's pow may differ from one machine to the next.
@@ -33,21 +32,23 @@ AdamWFactors<T> Factors(const AdamWStep& step) {
 }  // namespace
 
 template <typename T>
-void AdamW(Backend& backend, const AdamWStep& step, absl::Span<const T> gradient,
-           absl::Span<T> weights, absl::Span<T> first_moment, absl::Span<T> second_moment) {
+absl::Status CpuKernels<T>::AdamW(const AdamWStep& step, absl::Span<const T> gradient,
+                                  absl::Span<T> weights, absl::Span<T> first_moment,
+                                  absl::Span<T> second_moment) const {
   const AdamWFactors<T> factors = Factors<T>(step);
   const Kernels<T>& kernels = BestKernels<T>();
-  ForChunks(backend, static_cast<int64_t>(weights.size()), kChunkElements,
+  ForChunks(backend_, static_cast<int64_t>(weights.size()), kChunkElements,
             [&](int64_t begin, int64_t end) {
               kernels.adamw(factors, gradient.data() + begin, weights.data() + begin,
                             first_moment.data() + begin, second_moment.data() + begin, end - begin);
             });
+  return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                          \
-  template void AdamW<T>(Backend&, const AdamWStep&, absl::Span<const T>, absl::Span<T>, \
-                         absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                                    \
+  template absl::Status CpuKernels<T>::AdamW(const AdamWStep&, absl::Span<const T>, absl::Span<T>, \
+                                             absl::Span<T>, absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 
-}  // namespace longhaul::compute::cpu
+}  // namespace longhaul::compute

@@ -1,13 +1,12 @@
 #include "compute/optim/sum_of_squares.h"
 
-#include "compute/ops/dispatch.h"
-#include "compute/optim/sum_of_squares_cpu.h"
+#include "compute/ops/operator_kernels.h"
 
 namespace longhaul::compute {
 
 template <typename T>
 absl::Status SumOfSquares(Backend& backend, absl::Span<const T> values, double* sum) {
-  return Dispatch(backend, "sum of squares", [&] { *sum = cpu::SumOfSquares(backend, values); });
+  return KernelsOf<T>(backend).SumOfSquares(values, sum);
 }
 
 template absl::Status SumOfSquares<float>(Backend&, absl::Span<const float>, double*);

@@ -24,6 +24,8 @@ class CountingBackend : public Backend {
 
   DeviceKind kind() const override { return backend_.kind(); }
   std::string numeric_class() const override { return backend_.numeric_class(); }
+  const OperatorKernels<float>& Kernels(float of) const override { return backend_.Kernels(of); }
+  const OperatorKernels<double>& Kernels(double of) const override { return backend_.Kernels(of); }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override {
     LH_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, backend_.Allocate(bytes));
     ++allocations_;

@@ -6,16 +6,9 @@
 #include <limits>
 
 #include "base/rng.h"
-#include "compute/backend/cpu/cpu_backend.h"
 
 namespace longhaul::compute {
 namespace {
-
-class OtherDevice : public CpuBackend {
- public:
-  OtherDevice() : CpuBackend(1) {}
-  DeviceKind kind() const override { return DeviceKind::kCuda; }
-};
 
 bool SameBits(const Values& a, const Values& b) {
   return a.size() == b.size() &&
@@ -30,8 +23,6 @@ std::vector<std::unique_ptr<Backend>> TestBackends() {
   backends.push_back(MakeCpuBackend(3));
   return backends;
 }
-
-std::unique_ptr<Backend> BackendWithoutKernels() { return std::make_unique<OtherDevice>(); }
 
 double RelativeError(const Values& actual, const Values& expected) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

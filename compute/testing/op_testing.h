@@ -20,9 +20,6 @@ using Values = std::vector<double>;
 using ElementTypes = ::testing::Types<float, double>;
 std::vector<std::unique_ptr<Backend>> TestBackends();
 
-// A CPU backend whose kind says otherwise: what an operator sees in a build that lacks the kernels.
-std::unique_ptr<Backend> BackendWithoutKernels();
-
 // Norm-wise distance to PyTorch's float64 results.
 template <typename T>
 inline constexpr double kGoldenTolerance = std::is_same_v<T, float> ? 1e-5 : 1e-10;

@@ -7,6 +7,7 @@
 
 #include "compute/backend/backend.h"
 #include "compute/backend/cpu/thread_pool.h"
+#include "compute/ops/cpu_kernels.h"
 
 namespace longhaul::compute {
 
@@ -18,6 +19,8 @@ class CpuBackend : public Backend {
 
   DeviceKind kind() const override { return DeviceKind::kCpu; }
   std::string numeric_class() const override;
+  const OperatorKernels<float>& Kernels(float) const override { return float_kernels_; }
+  const OperatorKernels<double>& Kernels(double) const override { return double_kernels_; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
   absl::Status CopyToHost(void* host, const void* device, size_t bytes) override;
@@ -29,6 +32,8 @@ class CpuBackend : public Backend {
 
  private:
   ThreadPool pool_;
+  const CpuKernels<float> float_kernels_{*this};
+  const CpuKernels<double> double_kernels_{*this};
 };
 
 }  // namespace longhaul::compute

@@ -1,0 +1,127 @@
+// The kernels of every operator on one kind of device.
+#ifndef LONGHAUL_COMPUTE_OPS_OPERATOR_KERNELS_H_
+#define LONGHAUL_COMPUTE_OPS_OPERATOR_KERNELS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compute/backend/backend.h"
+#include "compute/ops/add.h"
+#include "compute/ops/causal_attention.h"
+#include "compute/ops/copy.h"
+#include "compute/ops/dropout.h"
+#include "compute/ops/embedding.h"
+#include "compute/ops/gelu.h"
+#include "compute/ops/layer_norm.h"
+#include "compute/ops/linear.h"
+#include "compute/ops/rms_norm.h"
+#include "compute/ops/rotary.h"
+#include "compute/ops/softmax_cross_entropy.h"
+#include "compute/ops/swiglu.h"
+#include "compute/optim/adamw.h"
+#include "compute/optim/sum_of_squares.h"
+
+namespace longhaul::compute {
+
+// What the operators' functions call once they have checked their arguments; each method does what
+// the function of its name promises. Spans are device memory. Belongs to a backend and runs on it.
+template <typename T>
+class OperatorKernels {
+ public:
+  virtual ~OperatorKernels() = default;
+
+  virtual absl::Status Add(absl::Span<const T> a, absl::Span<const T> b,
+                           absl::Span<T> output) const = 0;
+
+  virtual absl::Status CausalAttentionForward(const CausalAttentionShape& shape,
+                                              absl::Span<const T> qkv, absl::Span<T> output,
+                                              absl::Span<T> lse, absl::Span<T> workspace) const = 0;
+  virtual absl::Status CausalAttentionBackward(const CausalAttentionShape& shape,
+                                               absl::Span<const T> qkv, absl::Span<const T> output,
+                                               absl::Span<const T> lse,
+                                               absl::Span<const T> output_gradient,
+                                               absl::Span<T> qkv_gradient,
+                                               absl::Span<T> workspace) const = 0;
+
+  virtual absl::Status Copy(absl::Span<const T> input, absl::Span<T> output) const = 0;
+
+  virtual absl::Status Dropout(const DropoutShape& shape, const DropoutKey& key,
+                               absl::Span<const T> input, absl::Span<T> output) const = 0;
+
+  virtual absl::Status EmbeddingForward(const EmbeddingShape& shape,
+                                        absl::Span<const int32_t> tokens, absl::Span<const T> table,
+                                        absl::Span<const T> positions,
+                                        absl::Span<T> output) const = 0;
+  virtual absl::Status EmbeddingBackward(const EmbeddingShape& shape,
+                                         absl::Span<const int32_t> tokens,
+                                         absl::Span<const T> output_gradient,
+                                         absl::Span<T> table_gradient,
+                                         absl::Span<T> positions_gradient) const = 0;
+
+  virtual absl::Status GeluForward(absl::Span<const T> input, absl::Span<T> output) const = 0;
+  virtual absl::Status GeluBackward(absl::Span<const T> input, absl::Span<const T> output_gradient,
+                                    absl::Span<T> input_gradient) const = 0;
+
+  virtual absl::Status LayerNormForward(const LayerNormShape& shape, absl::Span<const T> input,
+                                        absl::Span<const T> weight, absl::Span<const T> bias,
+                                        absl::Span<T> output, absl::Span<T> statistics) const = 0;
+  virtual absl::Status LayerNormBackward(const LayerNormShape& shape, absl::Span<const T> input,
+                                         absl::Span<const T> weight, absl::Span<const T> statistics,
+                                         absl::Span<const T> output_gradient,
+                                         absl::Span<T> input_gradient,
+                                         absl::Span<T> weight_gradient,
+                                         absl::Span<T> bias_gradient) const = 0;
+
+  virtual absl::Status LinearForward(const LinearShape& shape, absl::Span<const T> input,
+                                     absl::Span<const T> weight, absl::Span<const T> bias,
+                                     absl::Span<T> output) const = 0;
+  virtual absl::Status LinearBackward(const LinearShape& shape, absl::Span<const T> input,
+                                      absl::Span<const T> weight,
+                                      absl::Span<const T> output_gradient,
+                                      absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
+                                      absl::Span<T> bias_gradient) const = 0;
+
+  virtual absl::Status RmsNormForward(const RmsNormShape& shape, absl::Span<const T> input,
+                                      absl::Span<const T> weight, absl::Span<T> output,
+                                      absl::Span<T> statistics) const = 0;
+  virtual absl::Status RmsNormBackward(const RmsNormShape& shape, absl::Span<const T> input,
+                                       absl::Span<const T> weight, absl::Span<const T> statistics,
+                                       absl::Span<const T> output_gradient,
+                                       absl::Span<T> input_gradient,
+                                       absl::Span<T> weight_gradient) const = 0;
+
+  // Forward with `turn` 1, backward with -1.
+  virtual absl::Status Rotary(const RotaryShape& shape, T turn, absl::Span<const T> table,
+                              absl::Span<const T> input, absl::Span<T> output) const = 0;
+
+  virtual absl::Status SoftmaxCrossEntropyForward(const SoftmaxCrossEntropyShape& shape,
+                                                  absl::Span<const T> logits,
+                                                  absl::Span<const int32_t> targets,
+                                                  double* loss_sum) const = 0;
+  virtual absl::Status SoftmaxCrossEntropyBackward(const SoftmaxCrossEntropyShape& shape,
+                                                   absl::Span<const T> logits,
+                                                   absl::Span<const int32_t> targets,
+                                                   absl::Span<T> logits_gradient) const = 0;
+
+  virtual absl::Status SwiGluForward(const SwiGluShape& shape, absl::Span<const T> input,
+                                     absl::Span<T> output) const = 0;
+  virtual absl::Status SwiGluBackward(const SwiGluShape& shape, absl::Span<const T> input,
+                                      absl::Span<const T> output_gradient,
+                                      absl::Span<T> input_gradient) const = 0;
+
+  virtual absl::Status AdamW(const AdamWStep& step, absl::Span<const T> gradient,
+                             absl::Span<T> weights, absl::Span<T> first_moment,
+                             absl::Span<T> second_moment) const = 0;
+
+  virtual absl::Status SumOfSquares(absl::Span<const T> values, double* sum) const = 0;
+};
+
+template <typename T>
+const OperatorKernels<T>& KernelsOf(const Backend& backend) {
+  return backend.Kernels(T{});
+}
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_OPS_OPERATOR_KERNELS_H_
