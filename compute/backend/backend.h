@@ -16,7 +16,7 @@ namespace longhaul::compute {
 enum class DeviceKind { kCpu, kCuda };
 
 template <typename T>
-class OperatorKernels;  // compute/ops/operator_kernels.h
+class OperatorKernels;  // compute/backend/operator_kernels.h
 
 // Owns one allocation on a device; zeroed, 64-byte aligned. Must not outlive its Backend.
 class Buffer {

@@ -3,8 +3,9 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/ops/causal_attention.h"
 #include "model/attention_blocks.h"
 
 namespace longhaul::compute {

@@ -1,7 +1,8 @@
 #include <algorithm>
 
 #include "compute/backend/cpu/chunks.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/backend/cpu/cpu_kernels.h"
+#include "compute/ops/copy.h"
 
 namespace longhaul::compute {
 

@@ -3,8 +3,9 @@
 
 #include "base/rng.h"
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/ops/dropout.h"
 
 namespace longhaul::compute {
 namespace {

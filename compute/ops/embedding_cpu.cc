@@ -2,8 +2,9 @@
 
 #include "base/status_macros.h"
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/ops/embedding.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {

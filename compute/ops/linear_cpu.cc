@@ -1,7 +1,8 @@
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/matrix_product.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/ops/linear.h"
 
 namespace longhaul::compute {
 

@@ -4,7 +4,7 @@
 
 #include "base/elementary.h"
 #include "base/status_macros.h"
-#include "compute/ops/operator_kernels.h"
+#include "compute/backend/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 #include "model/rotary_limits.h"
 

@@ -1,8 +1,9 @@
 #include <algorithm>
 
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/ops/rotary.h"
 
 namespace longhaul::compute {
 namespace {

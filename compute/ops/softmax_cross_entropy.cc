@@ -1,7 +1,7 @@
 #include "compute/ops/softmax_cross_entropy.h"
 
 #include "base/status_macros.h"
-#include "compute/ops/operator_kernels.h"
+#include "compute/backend/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {

@@ -3,10 +3,11 @@
 
 #include "base/status_macros.h"
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/logarithm.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
 #include "compute/ops/shape_check.h"
+#include "compute/ops/softmax_cross_entropy.h"
 
 namespace longhaul::compute {
 namespace {

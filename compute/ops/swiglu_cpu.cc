@@ -1,6 +1,7 @@
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/ops/swiglu.h"
 
 namespace longhaul::compute {
 

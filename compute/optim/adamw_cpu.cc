@@ -1,8 +1,9 @@
 #include <cmath>
 
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/optim/adamw.h"
 
 namespace longhaul::compute {
 namespace {

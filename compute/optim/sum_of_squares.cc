@@ -1,6 +1,6 @@
 #include "compute/optim/sum_of_squares.h"
 
-#include "compute/ops/operator_kernels.h"
+#include "compute/backend/operator_kernels.h"
 
 namespace longhaul::compute {
 

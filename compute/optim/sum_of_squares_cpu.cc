@@ -2,8 +2,9 @@
 #include <array>
 
 #include "compute/backend/cpu/chunks.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/simd/kernels.h"
-#include "compute/ops/cpu_kernels.h"
+#include "compute/optim/sum_of_squares.h"
 
 namespace longhaul::compute {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "compute/backend/backend.h"
+#include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/thread_pool.h"
-#include "compute/ops/cpu_kernels.h"
 
 namespace longhaul::compute {
 

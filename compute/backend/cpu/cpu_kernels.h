@@ -1,8 +1,8 @@
-// The kernels of the CPU: each operator's are in its own file, compute/ops/NAME_cpu.cc.
-#ifndef LONGHAUL_COMPUTE_OPS_CPU_KERNELS_H_
-#define LONGHAUL_COMPUTE_OPS_CPU_KERNELS_H_
+// The kernels of the CPU: each operator's methods are beside the operator, in NAME_cpu.cc.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CPU_CPU_KERNELS_H_
+#define LONGHAUL_COMPUTE_BACKEND_CPU_CPU_KERNELS_H_
 
-#include "compute/ops/operator_kernels.h"
+#include "compute/backend/operator_kernels.h"
 
 namespace longhaul::compute {
 
@@ -81,4 +81,4 @@ class CpuKernels final : public OperatorKernels<T> {
 
 }  // namespace longhaul::compute
 
-#endif  // LONGHAUL_COMPUTE_OPS_CPU_KERNELS_H_
+#endif  // LONGHAUL_COMPUTE_BACKEND_CPU_CPU_KERNELS_H_

@@ -1,28 +1,27 @@
 // The kernels of every operator on one kind of device.
-#ifndef LONGHAUL_COMPUTE_OPS_OPERATOR_KERNELS_H_
-#define LONGHAUL_COMPUTE_OPS_OPERATOR_KERNELS_H_
+#ifndef LONGHAUL_COMPUTE_BACKEND_OPERATOR_KERNELS_H_
+#define LONGHAUL_COMPUTE_BACKEND_OPERATOR_KERNELS_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "compute/backend/backend.h"
-#include "compute/ops/add.h"
-#include "compute/ops/causal_attention.h"
-#include "compute/ops/copy.h"
-#include "compute/ops/dropout.h"
-#include "compute/ops/embedding.h"
-#include "compute/ops/gelu.h"
-#include "compute/ops/layer_norm.h"
-#include "compute/ops/linear.h"
-#include "compute/ops/rms_norm.h"
-#include "compute/ops/rotary.h"
-#include "compute/ops/softmax_cross_entropy.h"
-#include "compute/ops/swiglu.h"
-#include "compute/optim/adamw.h"
-#include "compute/optim/sum_of_squares.h"
 
 namespace longhaul::compute {
+
+// Of the operators' own headers.
+struct AdamWStep;
+struct CausalAttentionShape;
+struct DropoutKey;
+struct DropoutShape;
+struct EmbeddingShape;
+struct LayerNormShape;
+struct LinearShape;
+struct RmsNormShape;
+struct RotaryShape;
+struct SoftmaxCrossEntropyShape;
+struct SwiGluShape;
 
 // What the operators' functions call once they have checked their arguments; each method does what
 // the function of its name promises. Spans are device memory. Belongs to a backend and runs on it.
@@ -124,4 +123,4 @@ const OperatorKernels<T>& KernelsOf(const Backend& backend) {
 
 }  // namespace longhaul::compute
 
-#endif  // LONGHAUL_COMPUTE_OPS_OPERATOR_KERNELS_H_
+#endif  // LONGHAUL_COMPUTE_BACKEND_OPERATOR_KERNELS_H_
