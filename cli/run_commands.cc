@@ -140,6 +140,7 @@ int Stop(Context& context, const RunOptions& options) {
   if (!options.wait) return kExitDone;
   // Only the end matters, not the steps on the way.
   auto run = (*client)->ShowRun(options.run);
+  if (absl::IsNotFound(run.status())) return kExitDone;  // it was not planned yet
   if (!run.ok()) return Fail(run.status());
   return FollowRun(context, *std::move(client), options.run,
                    {.after_step = run->steps(), .good = GoodEnd::kDoneOrStopped});

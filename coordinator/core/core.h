@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/ids.h"
 #include "coordinator/core/actions.h"
 #include "coordinator/core/events.h"
 #include "coordinator/core/records.h"
@@ -43,6 +44,8 @@ struct State {
   std::map<std::string, NodeRecord> nodes;
   std::map<std::string, RunRecord> runs;
   uint64_t next_run_sequence = 1;
+  // The newest plan asked for by a start that was stopped meanwhile: later runs ask for newer ones.
+  Epoch withdrawn;
 };
 
 // State after a start of the coordinator, from durable records. Runs that were running are adopted:

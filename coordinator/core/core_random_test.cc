@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,7 @@ class Chaos {
   int done() const { return done_; }
   int adopted() const { return adopted_; }
   int damaged() const { return damaged_; }
+  int taken_back() const { return taken_back_; }
 
  private:
   uint64_t Below(uint64_t bound) {
@@ -114,7 +116,11 @@ class Chaos {
 
   Event AnswerPlan() {
     const size_t index = Below(plans_.size());
-    const RequestPlan request = plans_[index];
+    AskedPlan& asked = plans_[index];
+    const RequestPlan request = asked.request;
+    const auto run = state_.runs.find(request.run);
+    answers_another_ = !std::exchange(asked.answered, true) && run != state_.runs.end() &&
+                       run->second.sequence != asked.sequence;
     if (Below(5) > 0) plans_.erase(plans_.begin() + static_cast<ptrdiff_t>(index));
     if (Below(6) == 0 || request.request.nodes.empty()) {
       return PlanMade{request.run, request.epoch, absl::FailedPreconditionError("no")};
@@ -169,6 +175,13 @@ class Chaos {
     event.spec.train.steps = kSteps;
     event.spec.train.global_batch = 1;
     event.spec.model.context = 1;
+    if (Below(2) == 0 && !state_.runs.contains(event.spec.name)) {
+      event.spec.from = "given";
+      event.checkpoint.emplace().run = event.spec.name;
+      event.checkpoint->shards.push_back({"given", 1, {}});
+      committed_.insert({event.spec.name, 0});
+      given_[event.request] = event.spec.name;
+    }
     return event;
   }
 
@@ -229,6 +242,8 @@ class Chaos {
       if (before == epochs_before.end()) continue;
       ASSERT_GE(epoch, before->second) << name;
     }
+    // A plan that was made for an earlier run of the name is not one for this.
+    ASSERT_TRUE(!std::exchange(answers_another_, false) || epochs_before == Epochs());
     CheckState();
   }
 
@@ -259,13 +274,20 @@ class Chaos {
       ASSERT_EQ(place.run->spec.name, assign->run);
       ASSERT_EQ(place.stage, assign->stage);
     } else if (const auto* plan = std::get_if<RequestPlan>(&action)) {
-      plans_.push_back(*plan);
+      plans_.push_back({*plan, state_.runs.at(plan->run).sequence});
     } else if (const auto* commit = std::get_if<CommitManifest>(&action)) {
       commits_.push_back(commit->manifest);
     } else if (const auto* reply = std::get_if<Reply>(&action)) {
       ASSERT_LE(reply->request, newest_request_);
       ASSERT_TRUE(answered_.insert(reply->request).second) << reply->request;
       ASSERT_TRUE(!reply->status.ok() || !reply->text.empty());
+      const auto given = given_.find(reply->request);
+      // Whoever gave the weights of a run that is refused takes them back.
+      if (given != given_.end() && !reply->status.ok()) {
+        ASSERT_FALSE(state_.runs.contains(given->second)) << given->second;
+        committed_.erase({given->second, 0});
+        ++taken_back_;
+      }
     }
   }
 
@@ -288,6 +310,7 @@ class Chaos {
         ASSERT_EQ(stored->second.checkpoint.has_value(), run.checkpoint.has_value());
         ASSERT_EQ(stored->second.other_checkpoints, run.other_checkpoints);
       }
+      ASSERT_TRUE(!run.checkpoint.has_value() || committed_.contains({name, run.checkpoint->step}));
       int64_t step = -1;
       for (const OtherCheckpoint& other : run.other_checkpoints) {
         ASSERT_GT(other.manifest.step, step);
@@ -314,6 +337,12 @@ class Chaos {
     }
   }
 
+  struct AskedPlan {
+    RequestPlan request;
+    uint64_t sequence = 0;  // of the run
+    bool answered = false;
+  };
+
   const uint32_t seed_;
   uint32_t counter_ = 0;
   absl::Time now_ = absl::UnixEpoch();
@@ -322,7 +351,9 @@ class Chaos {
   uint64_t newest_request_ = 0;
   std::map<std::string, uint64_t> incarnations_;
   std::map<uint64_t, std::string> sessions_;  // accepted and neither refused nor disconnected
-  std::vector<RequestPlan> plans_;            // not answered
+  std::vector<AskedPlan> plans_;              // not answered, or once
+  bool answers_another_ = false;  // the plan that is being answered is of a run that is gone
+  std::map<uint64_t, std::string> given_;  // by request: the run that is started with its weights
   std::vector<checkpoint::Manifest> commits_;
   std::set<std::pair<std::string, int64_t>> committed_;
   std::set<uint64_t> answered_;
@@ -331,12 +362,14 @@ class Chaos {
   int done_ = 0;
   int adopted_ = 0;
   int damaged_ = 0;
+  int taken_back_ = 0;
 };
 
 TEST(CoreRandomTest, InvariantsHold) {
   int done = 0;
   int adopted = 0;
   int damaged = 0;
+  int taken_back = 0;
   for (uint32_t seed = 1; seed <= 300 && !HasFailure(); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Chaos chaos(seed);
@@ -344,11 +377,13 @@ TEST(CoreRandomTest, InvariantsHold) {
     done += chaos.done() > 0;
     adopted += chaos.adopted() > 0;
     damaged += chaos.damaged() > 0;
+    taken_back += chaos.taken_back() > 0;
   }
   // The game must reach the interesting places.
   EXPECT_GT(done, 20);
   EXPECT_GT(adopted, 20);
   EXPECT_GT(damaged, 20);
+  EXPECT_GT(taken_back, 20);
 }
 
 }  // namespace

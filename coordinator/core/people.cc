@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -22,14 +23,25 @@ absl::Status NoSuchRun(const State& state, const std::string& name) {
       names.empty() ? "; none was started yet" : "; there are: " + absl::StrJoin(names, ", ")));
 }
 
+// A stop while a person's start or resume is being planned: only that request ends. Returns what
+// became of the run.
+std::string Withdraw(Turn& turn, RunRecord& run) {
+  const std::string name = absl::StrCat("run ", run.spec.name);
+  const std::string text =
+      run.waiter->is_start
+          ? absl::StrCat(name, " is not started: it was not planned yet")
+          : absl::StrCat(name, " is not resumed; it is ", RunStateName(run.state), " as before");
+  if (run.waiter->is_start) {
+    // The answer of the planner, still at work, must not be taken for that to a later start.
+    turn.state.withdrawn = std::max(turn.state.withdrawn, run.planning_epoch);
+  }
+  RefuseRequest(turn, run,
+                absl::AbortedError(absl::StrCat(name, " was stopped before it was planned")));
+  return text;
+}
+
 // A stop before any stage trains: nothing is lost by leaving at once.
 void StopAtOnce(Turn& turn, RunRecord& run) {
-  if (run.waiter.has_value()) {
-    turn.Refuse(run.waiter->request,
-                absl::AbortedError(
-                    absl::StrCat("run ", run.spec.name, " was stopped before it was planned")));
-    run.waiter.reset();
-  }
   run.draining = false;
   const bool was_preparing = IsActive(run);
   std::vector<uint64_t> sessions;
@@ -78,6 +90,7 @@ void OnStartRun(Turn& turn, const StartRun& event) {
   run.spec = event.spec;
   run.checkpoint = event.checkpoint;
   run.sequence = turn.state.next_run_sequence++;
+  run.planning_epoch = turn.state.withdrawn;
   run.waiter = PlanWaiter{.request = event.request, .is_start = true};
   BeginPlanning(turn, run);
 }
@@ -96,6 +109,10 @@ void OnStopRun(Turn& turn, const StopRun& event) {
     case RunPhase::kWaiting:
     case RunPhase::kPlanning:
     case RunPhase::kPreparing:
+      if (run->waiter.has_value()) {
+        turn.Answer(event.request, Withdraw(turn, *run));
+        return;
+      }
       StopAtOnce(turn, *run);
       turn.Answer(event.request, absl::StrCat(name, " is stopped"));
       return;

@@ -8,20 +8,6 @@
 namespace longhaul::coordinator {
 namespace {
 
-// The request changes nothing; a run that was to be started is gone.
-void RefuseRequest(Turn& turn, RunRecord& run, const absl::Status& refusal) {
-  const PlanWaiter waiter = *std::exchange(run.waiter, std::nullopt);
-  turn.Refuse(waiter.request, refusal);
-  turn.Explain(absl::StrCat("run ", run.spec.name, " was not ",
-                            waiter.is_start ? "started: " : "resumed: ", refusal.message()));
-  if (waiter.is_start) {
-    const std::string name = run.spec.name;
-    turn.state.runs.erase(name);
-    return;
-  }
-  run.phase = RunPhase::kIdle;
-}
-
 // Why a run stops whose nodes were drained and which the others cannot go on with.
 std::string DrainedText(const State& state, const RunRecord& run, const std::string& why) {
   std::vector<std::string> drained;
@@ -43,6 +29,19 @@ std::string DrainedText(const State& state, const RunRecord& run, const std::str
 }
 
 }  // namespace
+
+void RefuseRequest(Turn& turn, RunRecord& run, const absl::Status& refusal) {
+  const PlanWaiter waiter = *std::exchange(run.waiter, std::nullopt);
+  turn.Refuse(waiter.request, refusal);
+  turn.Explain(absl::StrCat("run ", run.spec.name, " was not ",
+                            waiter.is_start ? "started: " : "resumed: ", refusal.message()));
+  if (waiter.is_start) {
+    const std::string name = run.spec.name;
+    turn.state.runs.erase(name);
+    return;
+  }
+  run.phase = RunPhase::kIdle;
+}
 
 void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal) {
   const std::string why(refusal.message());

@@ -99,6 +99,9 @@ void AcceptRequest(Turn& turn, RunRecord& run);
 // Asks again for pending runs when other nodes than before are free.
 void PlanWaitingRuns(Turn& turn);
 // --- refusal.cc ---
+// Refuses who waits for the run's plan, and changes nothing else; a run that was to be started is
+// gone afterwards.
+void RefuseRequest(Turn& turn, RunRecord& run, const absl::Status& refusal);
 // The planner's answer to a run is no. The run may be gone afterwards.
 void RefusePlan(Turn& turn, RunRecord& run, const absl::Status& refusal);
 
