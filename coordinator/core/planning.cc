@@ -56,14 +56,10 @@ bool IsUsable(Turn& turn, const Plan& plan) {
 
 void Queue(Turn& turn, RunRecord& run) {
   AcceptRequest(turn, run);
-  run.state = RunState::kPending;
-  run.phase = RunPhase::kWaiting;
-  const std::string text =
-      absl::StrCat("run ", run.spec.name, " waits: its nodes are busy with another run");
-  turn.Do(PersistRun{run.spec.name});
-  turn.Explain(text);
-  run.reason = "waits for nodes that are busy with another run";
-  turn.Answer(run.waiter->request, text);
+  ChangeRun(turn, run, RunState::kPending, RunPhase::kWaiting,
+            "waits for nodes that are busy with another run");
+  turn.Answer(run.waiter->request,
+              absl::StrCat("run ", run.spec.name, " waits: its nodes are busy with another run"));
   run.waiter.reset();
 }
 
@@ -93,6 +89,7 @@ void AcceptRequest(Turn& turn, RunRecord& run) {
   if (!run.waiter.has_value()) return;
   if (run.waiter->stages > 0) run.stages_requested = run.waiter->stages;
   if (run.waiter->replicas > 0) run.replicas_requested = run.waiter->replicas;
+  run.step_is_named = run.waiter->step.has_value();
   if (run.waiter->step.has_value()) ChooseCheckpoint(turn, run, *run.waiter->step);
 }
 

@@ -134,7 +134,8 @@ struct RunRecord {
   bool planning_ahead = false;
   bool draining = false;  // a drain stopped it: a refused plan stops it for good
   std::optional<PlanWaiter> waiter;
-  bool step_is_named = false;  // a person named the step that the epoch starts after
+  // Durable: a person named the step that the run goes on from, and no epoch has trained from it.
+  bool step_is_named = false;
   std::optional<StepRequest> step_request;
 
   // --- the newest interruption ---

@@ -86,8 +86,7 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   run.phase_deadline = turn.now + turn.state.options.prepare_max;
   for (int stage = 0; stage < GroupCount(run); ++stage) SendAssignment(turn, run, stage);
   if (!run.waiter.has_value()) return;
-  run.step_is_named = run.waiter->step.has_value();
-  if (run.step_is_named) {
+  if (run.waiter->step.has_value()) {
     run.step_request = StepRequest{run.waiter->request, turn.now + turn.state.options.lease};
     run.waiter.reset();
     return;

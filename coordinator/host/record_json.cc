@@ -144,6 +144,7 @@ std::string RunToJson(const RunRecord& record) {
                {"replicas_requested", record.replicas_requested},
                {"start_step", record.start_step},
                {"stop_requested", record.stop_requested},
+               {"step_is_named", record.step_is_named},
                {"checkpoint_problem", record.checkpoint_problem}};
   if (record.plan.has_value()) json["plan"] = Embed(PlanToJson(*record.plan));
   if (record.checkpoint.has_value()) {
@@ -193,6 +194,10 @@ absl::StatusOr<RunRecord> RunFromJson(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(record.start_step, JsonWhole(json, "start_step", 0, kWholeMax));
   LH_ASSIGN_OR_RETURN(record.stop_requested, JsonFlag(json, "stop_requested"));
   LH_ASSIGN_OR_RETURN(record.checkpoint_problem, JsonText(json, "checkpoint_problem"));
+  // Older records do not have it.
+  if (json.contains("step_is_named")) {
+    LH_ASSIGN_OR_RETURN(record.step_is_named, JsonFlag(json, "step_is_named"));
+  }
   LH_RETURN_IF_ERROR(ReadOptional(json, record));
   return record;
 }

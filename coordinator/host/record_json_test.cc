@@ -30,6 +30,7 @@ RunRecord UnusualRun() {
   run.replicas_requested = 3;
   run.start_step = 1LL << 40;
   run.stop_requested = true;
+  run.step_is_named = true;
   run.checkpoint_problem = "disk";
   checkpoint::Manifest manifest;
   manifest.run = "first";
@@ -63,6 +64,7 @@ TEST(RecordJson, RunsKeepEveryDurableValue) {
   EXPECT_EQ(back->replicas_requested, run.replicas_requested);
   EXPECT_EQ(back->start_step, run.start_step);
   EXPECT_EQ(back->stop_requested, run.stop_requested);
+  EXPECT_EQ(back->step_is_named, run.step_is_named);
   EXPECT_EQ(back->checkpoint_problem, run.checkpoint_problem);
   EXPECT_EQ(back->checkpoint, run.checkpoint);
   EXPECT_EQ(back->other_checkpoints, run.other_checkpoints);

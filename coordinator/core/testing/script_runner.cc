@@ -254,6 +254,7 @@ RunRecord Durable(const RunRecord& record) {
   durable.other_checkpoints = record.other_checkpoints;
   durable.stop_requested = record.stop_requested;
   durable.checkpoint_problem = record.checkpoint_problem;
+  durable.step_is_named = record.step_is_named;
   return durable;
 }
 
