@@ -52,9 +52,15 @@ void OnProgress(Turn& turn, const Place& place, int64_t step) {
   }
 }
 
-bool IsSound(const control::StepReport& report, const RunRecord& run) {
-  return report.step >= 1 && report.step <= run.spec.train.steps && report.stages >= 1 &&
-         report.stage >= 0 && report.stage < report.stages && report.epoch <= run.epoch;
+// Whether the node may have trained the step. Of older epochs the plans are not known any more.
+bool IsSound(const control::StepReport& report, const RunRecord& run, const NodeRecord& node) {
+  if (report.step < 1 || report.step > run.spec.train.steps || report.stages < 1 ||
+      report.stage < 0 || report.stage >= report.stages || report.epoch > run.epoch) {
+    return false;
+  }
+  if (report.epoch != run.epoch) return true;
+  return report.stages == GroupCount(run) &&
+         run.plan->stages[static_cast<size_t>(report.stage)].node == node.facts.profile.name;
 }
 
 }  // namespace
@@ -147,8 +153,9 @@ void OnStageReady(Turn& turn, const StageReady& event) {
 void OnStepReported(Turn& turn, const StepReported& event) {
   const control::StepReport& report = event.said;
   const RunRecord* run = FindRun(turn.state, report.run);
+  const NodeRecord* node = FindSession(turn.state, event.session);
   // Reports of an older epoch count as well: the weights are the same bits.
-  if (run != nullptr && IsSound(report, *run)) {
+  if (run != nullptr && IsSound(report, *run, *node)) {
     turn.Do(RecordStep{report});
     const Place place = FindPlace(turn.state, event.session, report.run, report.epoch);
     if (place.run != nullptr && place.stage == report.stage) {
