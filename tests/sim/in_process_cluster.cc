@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "model/family.h"
 #include "tests/sim/convert.h"
+#include "tests/sim/paced_transport.h"
 #include "worker/comm/exchange.h"
 #include "worker/host/worker_host.h"
 
@@ -86,7 +87,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
         address_(options.facts.data_address),
         remote_(cluster, away_),
         router_(cluster.clock_),
-        transport_(cluster.network_.MakeTransport()),
+        transport_(MakePacedTransport(cluster.network_.MakeTransport(), cluster.clock_)),
         inbox_(kQueueMax, cluster.clock_) {
     worker::WorkerHostDependencies dependencies;
     dependencies.clock = &cluster.clock_;
