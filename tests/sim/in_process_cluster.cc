@@ -303,7 +303,6 @@ void InProcessCluster::Ask(coordinator::CoordinatorHost::PersonEvent event) {
 }
 
 void InProcessCluster::StartRun(const run::RunSpec& spec) { Ask(coordinator::StartRun{0, spec}); }
-
 void InProcessCluster::StopRun(const std::string& run) { Ask(coordinator::StopRun{0, run}); }
 
 void InProcessCluster::ResumeRun(const std::string& run, int stages, std::optional<int64_t> step) {
