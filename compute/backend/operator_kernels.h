@@ -43,8 +43,6 @@ class OperatorKernels {
                                                absl::Span<T> qkv_gradient,
                                                absl::Span<T> workspace) const = 0;
 
-  virtual absl::Status Copy(absl::Span<const T> input, absl::Span<T> output) const = 0;
-
   virtual absl::Status Dropout(const DropoutShape& shape, const DropoutKey& key,
                                absl::Span<const T> input, absl::Span<T> output) const = 0;
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/simd/kernels.h"
 
 namespace longhaul::compute {
@@ -21,8 +22,13 @@ constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 class CpuBuffer : public Buffer {
  public:
-  CpuBuffer(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
-  ~CpuBuffer() override { std::free(data_); }
+  // `allocated` counts these bytes already.
+  CpuBuffer(void* data, size_t bytes, std::atomic<uint64_t>& allocated)
+      : data_(data), bytes_(bytes), allocated_(allocated) {}
+  ~CpuBuffer() override {
+    std::free(data_);
+    allocated_ -= bytes_;
+  }
   CpuBuffer(const CpuBuffer&) = delete;
   CpuBuffer& operator=(const CpuBuffer&) = delete;
   void* data() override { return data_; }
@@ -31,9 +37,10 @@ class CpuBuffer : public Buffer {
  private:
   void* const data_;
   const size_t bytes_;
+  std::atomic<uint64_t>& allocated_;
 };
 
-// Linux grants more than there is and kills the process that touches it; so ask first.
+// Linux grants more than there is and kills the process that touches it; so the backend counts.
 uint64_t PhysicalMemoryBytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long page_bytes = ::sysconf(_SC_PAGESIZE);
@@ -50,10 +57,13 @@ std::string OpenBlasVersion() {
 }  // namespace
 
 std::unique_ptr<Backend> MakeCpuBackend(int threads) {
-  return std::make_unique<CpuBackend>(threads);
+  return std::make_unique<CpuBackend>(threads, PhysicalMemoryBytes());
 }
 
-CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
+CpuBackend::CpuBackend(int threads, uint64_t memory_bytes_max)
+    : memory_bytes_max_(memory_bytes_max), pool_(threads) {
+  openblas_set_num_threads(1);
+}
 
 std::string CpuBackend::numeric_class() const {
   const std::string ours = absl::StrCat("cpu-longhaul-", kKernelRevision);
@@ -62,19 +72,22 @@ std::string CpuBackend::numeric_class() const {
 }
 
 absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::Allocate(size_t bytes) {
-  const uint64_t available = PhysicalMemoryBytes();
+  const uint64_t allocated = allocated_bytes_;
+  const uint64_t available = memory_bytes_max_ - allocated;
   const bool is_large = bytes >= kHugePageBytes;
   void* data = nullptr;
   if (bytes > available || ::posix_memalign(&data, is_large ? kHugePageBytes : kAlignment,
                                             bytes > 0 ? bytes : kAlignment) != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot allocate ", bytes, " bytes; this machine has ", available, " bytes of memory"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot allocate ", bytes, " bytes; this machine has ", memory_bytes_max_,
+                     " bytes of memory, of which ", allocated, " are taken"));
   }
   // Products read columns of matrices, each element of which lies in another small page. Only whole
   // huge pages, so that no more memory is used; it is a hint, and works as well without.
   if (is_large) ::madvise(data, bytes / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
   std::memset(data, 0, bytes);
-  return std::make_unique<CpuBuffer>(data, bytes);
+  allocated_bytes_ += bytes;
+  return std::make_unique<CpuBuffer>(data, bytes, allocated_bytes_);
 }
 
 absl::Status CpuBackend::CopyToDevice(void* device, const void* host, size_t bytes) {
@@ -88,7 +101,11 @@ absl::Status CpuBackend::CopyToHost(void* host, const void* device, size_t bytes
 }
 
 absl::Status CpuBackend::Copy(void* to, const void* from, size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+  constexpr int64_t kCopyChunkBytes = int64_t{1} << 17;
+  ForChunks(*this, static_cast<int64_t>(bytes), kCopyChunkBytes, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
   return absl::OkStatus();
 }
 

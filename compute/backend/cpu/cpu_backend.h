@@ -2,6 +2,8 @@
 #ifndef LONGHAUL_COMPUTE_BACKEND_CPU_CPU_BACKEND_H_
 #define LONGHAUL_COMPUTE_BACKEND_CPU_CPU_BACKEND_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,7 +17,8 @@ namespace longhaul::compute {
 // one thread a call: products are cut into tiles and the tiles are the tasks.
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(int threads);
+  // At most `memory_bytes_max` are allocated at one time.
+  CpuBackend(int threads, uint64_t memory_bytes_max);
 
   DeviceKind kind() const override { return DeviceKind::kCpu; }
   std::string numeric_class() const override;
@@ -31,6 +34,8 @@ class CpuBackend : public Backend {
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
 
  private:
+  const uint64_t memory_bytes_max_;
+  std::atomic<uint64_t> allocated_bytes_ = 0;  // by buffers that are there; they subtract
   ThreadPool pool_;
   const CpuKernels<float> float_kernels_{*this};
   const CpuKernels<double> double_kernels_{*this};

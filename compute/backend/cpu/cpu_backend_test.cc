@@ -1,7 +1,7 @@
 #include "compute/backend/cpu/cpu_backend.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -9,6 +9,7 @@
 namespace longhaul::compute {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -33,6 +34,29 @@ TEST(CpuBackend, SaysWhatDoesNotFit) {
     EXPECT_EQ(buffer.status().code(), absl::StatusCode::kResourceExhausted);
     EXPECT_THAT(std::string(buffer.status().message()), HasSubstr(std::to_string(bytes)));
   }
+}
+
+// A stage allocates several arrays: what counts is their sum.
+TEST(CpuBackend, CountsWhatIsAllocated) {
+  CpuBackend backend(1, 1000);
+  auto first = backend.Allocate(600);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status refused = backend.Allocate(401).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("1000"), HasSubstr("600")));
+  EXPECT_TRUE(backend.Allocate(400).ok());
+  first->reset();
+  EXPECT_TRUE(backend.Allocate(1000).ok());
+}
+
+TEST(CpuBackend, CopiesAllOfManyPieces) {
+  const auto backend = MakeCpuBackend(3);
+  std::vector<int> from(300'001), to(from.size());
+  std::iota(from.begin(), from.end(), 1);
+  ASSERT_TRUE(backend->Copy(to.data(), from.data(), (from.size() - 1) * sizeof(int)).ok());
+  EXPECT_EQ(to.back(), 0);
+  from.back() = 0;
+  EXPECT_EQ(to, from);
 }
 
 TEST(CpuBackend, CopiesAndClears) {

@@ -22,7 +22,6 @@ class CpuKernels final : public OperatorKernels<T> {
                                        absl::Span<const T> output_gradient,
                                        absl::Span<T> qkv_gradient,
                                        absl::Span<T> workspace) const override;
-  absl::Status Copy(absl::Span<const T> input, absl::Span<T> output) const override;
   absl::Status Dropout(const DropoutShape& shape, const DropoutKey& key, absl::Span<const T> input,
                        absl::Span<T> output) const override;
   absl::Status EmbeddingForward(const EmbeddingShape& shape, absl::Span<const int32_t> tokens,
