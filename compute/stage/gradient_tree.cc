@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compute/ops/add.h"
-#include "compute/ops/copy.h"
 
 namespace longhaul::compute {
 
@@ -51,8 +50,9 @@ absl::Status GradientTree<T>::AddLevel(size_t level) {
 template <typename T>
 absl::Status GradientTree<T>::StoreAs(size_t level) {
   for (size_t i = 0; i < offsets_.size(); ++i) {
-    LH_RETURN_IF_ERROR(
-        Copy<T>(stage_.backend(), stage_.gradients()[i].values, LevelPart(level, i)));
+    const absl::Span<const T> values = stage_.gradients()[i].values;
+    LH_RETURN_IF_ERROR(stage_.backend().Copy(LevelPart(level, i).data(), values.data(),
+                                             values.size() * sizeof(T)));
   }
   return absl::OkStatus();
 }
@@ -80,14 +80,6 @@ absl::Status GradientTree<T>::EndMicroBatch() {
   return absl::OkStatus();
 }
 
-template <typename T>
-int64_t GradientTree<T>::memory_bytes() const {
-  int64_t bytes = 0;
-  for (const DeviceArray<T>& level : levels_) bytes += level.bytes();
-  return bytes;
-}
-
 template class GradientTree<float>;
-template class GradientTree<double>;
 
 }  // namespace longhaul::compute

@@ -33,8 +33,6 @@ class GradientTree {
   absl::Status BeginMicroBatch();
   absl::Status EndMicroBatch();
 
-  int64_t memory_bytes() const;
-
  private:
   GradientTree(Stage<T>& stage, int micro_batches) : stage_(stage), micro_batches_(micro_batches) {}
   // accumulators = level + accumulators
@@ -53,7 +51,6 @@ class GradientTree {
 int GradientTreeLevels(int micro_batches);
 
 extern template class GradientTree<float>;
-extern template class GradientTree<double>;
 
 }  // namespace longhaul::compute
 

@@ -10,7 +10,8 @@
 namespace longhaul::compute {
 namespace {
 
-constexpr int64_t kChunkElements = 1 << 16;  // even, so that no pair is split
+constexpr int64_t kTaskElements = 1 << 14;  // even, so that no pair is split
+constexpr int64_t kTasksAtOnce = 1 << 7;    // bounds what is held on the host
 
 // Elements [begin, begin + values.size()) of the tensor; `begin` is even.
 template <typename T>
@@ -41,6 +42,21 @@ void Fill(const model::Parameter& parameter, int index, uint64_t seed, int64_t b
   LH_CHECK(false, "initializer kind ", static_cast<int>(parameter.init.kind));
 }
 
+// As Fill, over the backend's threads where they are the host's.
+template <typename T>
+void FillTasks(Backend& backend, const model::Parameter& parameter, int index, uint64_t seed,
+               int64_t begin, absl::Span<T> values) {
+  const int64_t elements = static_cast<int64_t>(values.size());
+  const auto fill = [&](int64_t task) {
+    const int64_t first = task * kTaskElements;
+    Fill(parameter, index, seed, begin + first,
+         values.subspan(first, std::min(kTaskElements, elements - first)));
+  };
+  const int64_t tasks = (elements + kTaskElements - 1) / kTaskElements;
+  if (backend.kind() == DeviceKind::kCpu) return backend.ParallelFor(tasks, fill);
+  for (int64_t task = 0; task < tasks; ++task) fill(task);
+}
+
 }  // namespace
 
 template <typename T>
@@ -48,10 +64,11 @@ absl::Status InitializeParameter(Backend& backend, const model::Parameter& param
                                  uint64_t seed, absl::Span<T> weights) {
   const int64_t elements = static_cast<int64_t>(weights.size());
   LH_CHECK(elements == parameter.elements(), parameter.name);
-  std::vector<T> host(std::min(elements, kChunkElements));
-  for (int64_t begin = 0; begin < elements; begin += kChunkElements) {
-    const auto chunk = absl::MakeSpan(host).first(std::min(kChunkElements, elements - begin));
-    Fill(parameter, index, seed, begin, chunk);
+  constexpr int64_t kElementsAtOnce = kTaskElements * kTasksAtOnce;
+  std::vector<T> host(std::min(elements, kElementsAtOnce));
+  for (int64_t begin = 0; begin < elements; begin += kElementsAtOnce) {
+    const auto chunk = absl::MakeSpan(host).first(std::min(kElementsAtOnce, elements - begin));
+    FillTasks(backend, parameter, index, seed, begin, chunk);
     LH_RETURN_IF_ERROR(
         backend.CopyToDevice(weights.data() + begin, chunk.data(), chunk.size() * sizeof(T)));
     LH_RETURN_IF_ERROR(backend.Synchronize());

@@ -149,10 +149,16 @@ struct CausalAttentionCalls {
 
 template <typename T>
 struct DropoutCalls {
+  // Nothing is dropped: the bits that an operator with probability 0 would write.
+  static absl::Status Pass(Backend& backend, absl::Span<const T> from, absl::Span<T> to) {
+    LH_CHECK(from.size() == to.size(), from.size(), " values to ", to.size());
+    if (from.data() == to.data()) return absl::OkStatus();
+    return backend.Copy(to.data(), from.data(), from.size() * sizeof(T));
+  }
   static absl::Status Run(Backend& backend, const OpCall<T>& call, absl::Span<const T> from,
                           absl::Span<T> to) {
-    const DropoutShape shape{call.rows(), call.context, Columns(call, to),
-                             call.draws.training ? call.op->probability : 0};
+    if (!call.draws.training || call.op->probability == 0) return Pass(backend, from, to);
+    const DropoutShape shape{call.rows(), call.context, Columns(call, to), call.op->probability};
     const DropoutKey key{call.draws.seed, call.draws.step, call.draws.first_sequence,
                          call.position};
     return Dropout<T>(backend, shape, key, from, to);

@@ -29,11 +29,15 @@ class GraphStage : public Stage<T> {
         arrays_(std::move(arrays)),
         draws_(options.slots) {}
 
-  absl::Status Initialize() {
+  absl::Status DrawWeights() {
     for (const StageParameter<T>& parameter : arrays_.parameters()) {
       LH_RETURN_IF_ERROR(InitializeParameter(backend_, graph_.parameters[parameter.index],
                                              parameter.index, seed_, parameter.weights));
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeConstants() {
     for (int position = range_.begin; position < range_.end; ++position) {
       const absl::Span<T> constants = arrays_.Constants(position);
       if (constants.empty()) continue;
@@ -87,7 +91,6 @@ class GraphStage : public Stage<T> {
   }
   absl::Status ApplyAdamW(const AdamWStep& step) override;
 
-  int64_t memory_bytes() const override { return arrays_.bytes(); }
   Backend& backend() override { return backend_; }
 
  private:
@@ -129,9 +132,9 @@ absl::Status GraphStage<T>::CopyIntegers(absl::Span<const int32_t> from, absl::S
 template <typename T>
 absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
   const int slot = pass.slot;
+  LH_CHECK(slot >= 0 && slot < static_cast<int>(draws_.size()), "slot ", slot);
   if (is_first()) LH_RETURN_IF_ERROR(CopyIntegers(pass.tokens, arrays_.Tokens(slot)));
   if (is_last()) LH_RETURN_IF_ERROR(CopyIntegers(pass.targets, arrays_.Targets(slot)));
-  LH_CHECK(slot >= 0 && slot < static_cast<int>(draws_.size()), "slot ", slot);
   draws_[slot] = {seed_, pass.step, pass.first_sequence, pass.training};
   for (int position = range_.begin; position < range_.end; ++position) {
     OpCall<T> call = arrays_.ForwardCall(position, slot, Phase::kForward);
@@ -243,7 +246,8 @@ absl::StatusOr<std::unique_ptr<Stage<T>>> Stage<T>::Create(const Graph& graph,
                                                            Backend& backend, uint64_t seed) {
   LH_ASSIGN_OR_RETURN(StageArrays<T> arrays, StageArrays<T>::Allocate(graph, options, backend));
   auto stage = std::make_unique<GraphStage<T>>(graph, options, backend, seed, std::move(arrays));
-  LH_RETURN_IF_ERROR(stage->Initialize());
+  if (!options.weights_follow) LH_RETURN_IF_ERROR(stage->DrawWeights());
+  LH_RETURN_IF_ERROR(stage->MakeConstants());
   return stage;
 }
 

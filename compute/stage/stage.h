@@ -21,6 +21,8 @@ struct StageOptions {
   int64_t micro_batch = 0;
   int slots = 1;           // micro-batches in flight
   bool recompute = false;  // keep block boundaries only; Backward makes the rest again
+  // The owner fills every parameter itself, from a checkpoint: zeros instead of initial values.
+  bool weights_follow = false;
 };
 
 // One micro-batch's forward.
@@ -62,7 +64,8 @@ template <typename T>
 class Stage {
  public:
   // `graph` and `backend` must outlive the stage. Parameters start at their initial values for
-  // `seed`: element e of parameter p depends on (seed, p, e) only. Dropout draws by it too.
+  // `seed` (unless weights_follow): element e of parameter p depends on (seed, p, e) only. Dropout
+  // draws by it too.
   static absl::StatusOr<std::unique_ptr<Stage>> Create(const model::Graph& graph,
                                                        const StageOptions& options,
                                                        Backend& backend, uint64_t seed);
@@ -107,7 +110,6 @@ class Stage {
   // AdamW for every parameter; `step.weight_decay` applies to those that decay. After SumUses.
   virtual absl::Status ApplyAdamW(const AdamWStep& step) = 0;
 
-  virtual int64_t memory_bytes() const = 0;
   // What the stage was created with: for operators and copies on its spans.
   virtual Backend& backend() = 0;
 };

@@ -274,13 +274,6 @@ OpCall<T> StageArrays<T>::BackwardCall(int position, int slot) const {
   return call;
 }
 
-template <typename T>
-int64_t StageArrays<T>::bytes() const {
-  return weights_.bytes() + first_moments_.bytes() + second_moments_.bytes() +
-         gradient_array_.bytes() + slots_.bytes() + scratch_.bytes() + constants_.bytes() +
-         integers_.bytes();
-}
-
 template class StageArrays<float>;
 template class StageArrays<double>;
 

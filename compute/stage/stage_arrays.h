@@ -60,7 +60,6 @@ class StageArrays {
   OpCall<T> BackwardCall(int position, int slot) const;
 
   const model::BufferPlan& plan() const { return plan_; }
-  int64_t bytes() const;
 
  private:
   StageArrays(const model::Graph& graph, const StageOptions& options)

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/rng.h"
 #include "compute/stage/testing/in_process_pipeline.h"
 #include "compute/stage/testing/test_graphs.h"
 #include "compute/testing/counting_backend.h"
@@ -18,6 +19,7 @@
 namespace longhaul::compute {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 double Norm(const std::vector<double>& values) {
@@ -77,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(Models, StageGradientTest,
                          ::testing::Combine(::testing::Bool(), ::testing::Bool()));
 
 TEST(StageTest, MemoryIsWhatThePlannerExpects) {
-  auto backend = MakeCpuBackend(1);
+  auto cpu = MakeCpuBackend(1);
+  CountingBackend backend(*cpu);
   for (bool tied : {true, false}) {
     const model::Graph graph = Gpt2(2, 24, 3, tied);
     std::vector<int> ends = graph.CutPoints();
@@ -88,9 +91,9 @@ TEST(StageTest, MemoryIsWhatThePlannerExpects) {
         for (int slots : {1, 3}) {
           const bool recompute = (i + j) % 2 == 0;
           const StageOptions options{{ends[i], ends[j]}, 3, slots, recompute};
-          auto stage = Stage<float>::Create(graph, options, *backend, kSeed);
+          auto stage = Stage<float>::Create(graph, options, backend, kSeed);
           ASSERT_TRUE(stage.ok()) << stage.status();
-          EXPECT_EQ((*stage)->memory_bytes(),
+          EXPECT_EQ(backend.bytes(),
                     model::MemoryOf(graph, options.range, 3, slots, recompute).total());
         }
       }
@@ -148,6 +151,63 @@ TEST(StageTest, InitialValuesHaveTheStatedDeviation) {
     EXPECT_NEAR(squares / count / (deviation * deviation), 1, 5 * std::sqrt(2 / count))
         << parameter.name;
   }
+}
+
+// Each pair of elements is the pair of normal numbers of its random bits, whichever thread draws.
+TEST(StageTest, InitialValuesAreThoseOfTheContract) {
+  model::ModelSpec spec{.layers = 1, .hidden = 64, .heads = 1, .context = 3, .vocab = 4099};
+  const model::Graph graph = *model::BuildGraph(spec);
+  auto backend = MakeCpuBackend(3);
+  InProcessPipeline<float> pipeline(graph, {}, 1, 1, *backend, kSeed);
+  for (int i = 0; i < static_cast<int>(graph.parameters.size()); ++i) {
+    const model::Parameter& parameter = graph.parameters[i];
+    if (parameter.init.kind != model::InitKind::kNormal) continue;
+    const absl::Span<float> weights = pipeline.Weights(i);
+    for (size_t e = 0; e < weights.size(); ++e) {
+      const auto pair =
+          RandomNormalPair(RandomBits(kSeed, RandomStream::kInitialWeights, i, 0, e / 2));
+      ASSERT_EQ(weights[e], static_cast<float>(parameter.init.standard_deviation * pair[e % 2]))
+          << parameter.name << " element " << e;
+    }
+  }
+}
+
+TEST(StageTest, WeightsThatFollowAreNotDrawn) {
+  const model::Graph graph = EveryKindGraph(true);
+  auto backend = MakeCpuBackend(1);
+  StageOptions options{Whole(graph), 1, 1};
+  options.weights_follow = true;
+  auto stage = *Stage<float>::Create(graph, options, *backend, kSeed);
+  for (const StageParameter<float>& parameter : stage->parameters()) {
+    EXPECT_THAT(parameter.weights, Each(0));
+  }
+  // The rest is as in any stage.
+  auto drawn = *Stage<float>::Create(graph, {Whole(graph), 1, 1}, *backend, kSeed);
+  for (size_t i = 0; i < drawn->parameters().size(); ++i) {
+    const absl::Span<const float> from = drawn->parameters()[i].weights;
+    std::copy(from.begin(), from.end(), stage->parameters()[i].weights.begin());
+  }
+  const TestBatch batch = Batches(graph, 1, 1)[0];
+  double loss = 0, expected = 0;
+  ASSERT_TRUE(stage->Forward({0, batch.tokens, batch.targets, &loss}).ok());
+  ASSERT_TRUE(drawn->Forward({0, batch.tokens, batch.targets, &expected}).ok());
+  EXPECT_EQ(loss, expected);
+}
+
+TEST(StageTest, EvaluationDrawsNoDropout) {
+  const model::Graph graph = EveryKindGraph(true);
+  auto cpu = MakeCpuBackend(1);
+  CountingBackend backend(*cpu);
+  auto stage = *Stage<float>::Create(graph, {Whole(graph), 1, 1}, backend, kSeed);
+  const TestBatch batch = Batches(graph, 1, 1)[0];
+  const auto copies = [&](bool training) {
+    const int before = backend.copies();
+    double loss = 0;
+    EXPECT_TRUE(stage->Forward({0, batch.tokens, batch.targets, &loss, 1, 0, training}).ok());
+    return backend.copies() - before;
+  };
+  // Its only dropout is a copy then.
+  EXPECT_EQ(copies(false), copies(true) + 1);
 }
 
 TEST(StageTest, WrongTokensAreRefused) {

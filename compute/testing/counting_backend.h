@@ -1,4 +1,4 @@
-// For tests: a backend that counts what is allocated from it.
+// For tests: a backend that counts what is allocated from it, and copies.
 #ifndef LONGHAUL_COMPUTE_TESTING_COUNTING_BACKEND_H_
 #define LONGHAUL_COMPUTE_TESTING_COUNTING_BACKEND_H_
 
@@ -19,6 +19,8 @@ class CountingBackend : public Backend {
   explicit CountingBackend(Backend& backend) : backend_(backend) {}
 
   int allocations() const { return allocations_; }
+  int copies() const { return copies_; }  // within the device
+  int64_t bytes() const { return bytes_; }
   // The most that was allocated at one time.
   int64_t peak_bytes() const { return peak_bytes_; }
 
@@ -40,6 +42,7 @@ class CountingBackend : public Backend {
     return backend_.CopyToHost(host, device, bytes);
   }
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
+    ++copies_;
     return backend_.Copy(to, from, bytes);
   }
   absl::Status Zero(void* device, size_t bytes) override { return backend_.Zero(device, bytes); }
@@ -65,6 +68,7 @@ class CountingBackend : public Backend {
 
   Backend& backend_;
   int allocations_ = 0;
+  int copies_ = 0;
   int64_t bytes_ = 0;
   int64_t peak_bytes_ = 0;
 };
