@@ -137,10 +137,12 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
   return WritePiecesAtomically(path, [bytes](AppendPiece append) { return append(bytes); });
 }
 
-absl::Status WritePiecesAtomically(const std::string& path, const FilePieces& pieces) {
+absl::Status WritePiecesAtomically(const std::string& path, const FilePieces& pieces,
+                                   FileAccess access) {
   static std::atomic<uint64_t> serial{0};
   const std::string temporary = absl::StrCat(path, ".tmp-", ::getpid(), "-", serial.fetch_add(1));
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const mode_t mode = access == FileAccess::kOwner ? 0600 : 0666;
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return ErrnoStatus(errno, "create", temporary);
   absl::Status status =
       pieces([&](absl::string_view piece) { return WriteAll(fd, temporary, piece); });

@@ -29,8 +29,8 @@ absl::StatusOr<std::string> ReadFileRange(const std::string& path, uint64_t offs
 
 absl::StatusOr<uint64_t> FileSize(const std::string& path);
 
-// Temporary file beside `path`, write, fsync, rename, fsync of the folder. On any error the
-// temporary file is removed and an old `path` is untouched.
+// Temporary file beside `path` (mode 0600), write, fsync, rename, fsync of the folder. On an error
+// an old `path` is untouched, unless only the last failed: the new one is there then.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
 
 // Within one file system, over what is at `to`; durable once its folder is synced.

@@ -18,8 +18,12 @@ using AppendPiece = absl::FunctionRef<absl::Status(absl::string_view piece)>;
 // called again and then gives the same.
 using FilePieces = std::function<absl::Status(AppendPiece append)>;
 
+// Who may use a new file, before the process's umask takes its part.
+enum class FileAccess { kOwner, kEveryone };
+
 // As WriteFileAtomically in base/file.h; an error of `pieces` leaves an old `path` untouched too.
-absl::Status WritePiecesAtomically(const std::string& path, const FilePieces& pieces);
+absl::Status WritePiecesAtomically(const std::string& path, const FilePieces& pieces,
+                                   FileAccess access = FileAccess::kOwner);
 
 }  // namespace longhaul
 

@@ -32,6 +32,21 @@ TEST_F(FileTest, WritesAndReadsBack) {
   EXPECT_EQ(*FileSize(path), 11u);
 }
 
+TEST_F(FileTest, FilesAreTheOwnersUnlessTheyAreForEveryone) {
+  const auto mode = [&](FileAccess access) {
+    const std::string path = folder_ + "/a";
+    const auto pieces = [](AppendPiece append) { return append("x"); };
+    EXPECT_TRUE(WritePiecesAtomically(path, pieces, access).ok());
+    struct stat info;
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    return info.st_mode & 0777;
+  };
+  const mode_t mask = ::umask(027);
+  EXPECT_EQ(mode(FileAccess::kOwner), 0600u);
+  EXPECT_EQ(mode(FileAccess::kEveryone), 0640u);
+  ::umask(mask);
+}
+
 TEST_F(FileTest, RenamesOverWhatIsThere) {
   const std::string old_path = folder_ + "/a", path = folder_ + "/b";
   ASSERT_TRUE(WriteFileAtomically(old_path, "new").ok());

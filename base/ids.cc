@@ -29,8 +29,12 @@ std::string FrameKindName(FrameKind kind) {
 std::string ToString(const Epoch& epoch) { return absl::StrCat(epoch.term, ".", epoch.number); }
 
 std::string ToString(const FrameKey& key) {
-  return absl::StrCat("epoch ", ToString(key.epoch), " step ", key.step, " micro-batch ",
-                      key.micro_batch, " stage ", key.stage, " ", FrameKindName(key.kind));
+  const auto unless_0 = [](absl::string_view name, uint32_t value) {
+    return value == 0 ? "" : absl::StrCat(name, value);
+  };
+  return absl::StrCat("epoch ", ToString(key.epoch), unless_0(" pipeline ", key.pipeline), " step ",
+                      key.step, " micro-batch ", key.micro_batch, " stage ", key.stage, " ",
+                      FrameKindName(key.kind), unless_0(" index ", key.index));
 }
 
 absl::Status ValidateName(absl::string_view what, absl::string_view name) {

@@ -25,8 +25,12 @@ TEST(ValidateName, RefusesWhatCouldEscapeAFileOrATerminal) {
 }
 
 TEST(FrameKey, TextNamesEveryPart) {
-  const FrameKey key{{1, 4}, 0, 17, 3, 2, FrameKind::kGradient, 0};
-  EXPECT_EQ(ToString(key), "epoch 1.4 step 17 micro-batch 3 stage 2 gradient");
+  const FrameKey key{{1, 4}, 6, 17, 3, 2, FrameKind::kTiedGradient, 5};
+  EXPECT_EQ(ToString(key),
+            "epoch 1.4 pipeline 6 step 17 micro-batch 3 stage 2 tied-gradient index 5");
+  // What every run has only one of is not named.
+  const FrameKey usual{{1, 4}, 0, 17, 3, 2, FrameKind::kGradient, 0};
+  EXPECT_EQ(ToString(usual), "epoch 1.4 step 17 micro-batch 3 stage 2 gradient");
 }
 
 TEST(Epoch, TermOutranksNumber) { EXPECT_LT((Epoch{1, 9}), (Epoch{2, 0})); }

@@ -1,5 +1,7 @@
 #include "checkpoint/hugging_face.h"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -178,6 +180,18 @@ TEST_F(HuggingFaceTest, NothingIsOverwrittenUnasked) {
   EXPECT_EQ(WriteHuggingFace({"{}", OnePiece("")}, folder_, false).code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(CheckExportTarget(folder_, false).code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(HuggingFaceTest, AModelIsAsOpenAsAnyOtherFolderOfTheUser) {
+  const mode_t mask = ::umask(027);
+  Export(true);
+  ::umask(mask);
+  const auto mode = [&](const std::string& name) {
+    return static_cast<unsigned>(std::filesystem::status(folder_ + name).permissions());
+  };
+  EXPECT_EQ(mode(""), 0750u);
+  EXPECT_EQ(mode("/config.json"), 0640u);
+  EXPECT_EQ(mode("/model.safetensors"), 0640u);
 }
 
 TEST_F(HuggingFaceTest, OverwritingReplacesOnlyTheTwoFiles) {

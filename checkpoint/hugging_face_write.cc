@@ -1,5 +1,5 @@
-#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -60,22 +60,18 @@ absl::StatusOr<Target> LookAt(const std::string& directory, bool overwrite) {
       absl::StrCat(directory, " is not empty; choose another folder, or give --overwrite"));
 }
 
-// A new folder on the same file system: inside the target, or beside it while there is none.
+// A new folder on the same file system: inside the target, or beside it while there is none. It is
+// as open as any that the user makes, since it may become the target.
 absl::StatusOr<std::string> MakeTemporary(const Target& target) {
-  std::string path =
-      ((target.exists ? target.path : target.parent) / ".longhaul-export-XXXXXX").string();
-  if (::mkdtemp(path.data()) == nullptr) {
-    return BadTarget(ErrnoStatus(errno, "write to", target.path.string()));
+  constexpr int kTriesMax = 1000;
+  const fs::path folder = target.exists ? target.path : target.parent;
+  for (int serial = 0; serial < kTriesMax; ++serial) {
+    const std::string path =
+        (folder / absl::StrCat(".longhaul-export-", ::getpid(), "-", serial)).string();
+    if (::mkdir(path.c_str(), 0777) == 0) return path;
+    if (errno != EEXIST) break;  // by a dead process, or another call
   }
-  return path;
-}
-
-// mkdtemp made the folder for its owner alone; a model folder is as open as any other.
-absl::Status OpenToOthers(const std::string& folder) {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (::chmod(folder.c_str(), 0777 & ~mask) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, "set the permissions of", folder);
+  return BadTarget(ErrnoStatus(errno, "write to", target.path.string()));
 }
 
 using Content = std::pair<std::string, FilePieces>;  // name and bytes
@@ -118,10 +114,10 @@ absl::Status WriteHuggingFace(const HuggingFaceFiles& files, const std::string& 
   };
   const std::vector<Content> contents = ContentsOf(files);
   for (const auto& [name, pieces] : contents) {
-    LH_RETURN_IF_ERROR(WritePiecesAtomically((fs::path(temporary) / name).string(), pieces));
+    LH_RETURN_IF_ERROR(WritePiecesAtomically((fs::path(temporary) / name).string(), pieces,
+                                             FileAccess::kEveryone));
   }
   if (!target.exists) {
-    LH_RETURN_IF_ERROR(OpenToOthers(temporary));
     LH_RETURN_IF_ERROR(RenameFile(temporary, target.path.string()));
     return SyncDirectory(target.parent.string());
   }
