@@ -37,19 +37,25 @@ struct DatasetIndex {
   uint64_t ChunkBytes(uint64_t chunk) const;
 };
 
+// Called again and again in what may take long. An error ends it and is its result.
+using GoesOn = absl::FunctionRef<absl::Status()>;
+inline absl::Status AlwaysGoesOn() { return absl::OkStatus(); }
+
 // Hashes a file. InvalidArgument if it is empty or longer than kDatasetBytesMax.
-absl::StatusOr<DatasetIndex> IndexFile(const std::string& path);
+absl::StatusOr<DatasetIndex> IndexFile(const std::string& path, GoesOn goes_on = AlwaysGoesOn);
 
 // A folder of data sets: DIR/<id>.data, then DIR/<id>.json, which makes it complete; DIR/<id>.part
 // is a download that broke off. One process owns the folder; thread-safe.
 class DatasetStore {
  public:
+  using FetchChunk = absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)>;
+
   explicit DatasetStore(std::string folder);
   // Whether it is there in its whole length. False also for what is no id at all.
   bool Has(absl::string_view id) const;
   // OK if the stored bytes are what the id says; NotFound or DataLoss naming the file if not. Reads
   // all of them once, and again when the file has changed since or a chunk was found damaged.
-  absl::Status Verify(absl::string_view id) const;
+  absl::Status Verify(absl::string_view id, GoesOn goes_on = AlwaysGoesOn) const;
   // `id` must be 64 hexadecimal digits, as those of complete data sets are.
   std::string DataPath(absl::string_view id) const;
   // NotFound, or DataLoss naming the file that no longer is what its id says.
@@ -59,9 +65,9 @@ class DatasetStore {
   // verified against the index before it is kept; what a broken download left is used again. The
   // set appears under its id only when complete. The first error of `fetch` or of the disk ends the
   // call; DataLoss names a chunk that is not what the index says. InvalidArgument for an index that
-  // is not valid, FailedPrecondition while another thread fills the same set.
-  absl::Status Fill(const DatasetIndex& index,
-                    absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)> fetch);
+  // is not valid, FailedPrecondition while another thread fills the same set. A set that is there
+  // is verified first, and of a damaged one only the bad chunks are fetched.
+  absl::Status Fill(const DatasetIndex& index, FetchChunk fetch, GoesOn goes_on = AlwaysGoesOn);
 
   // One verified chunk, for serving. OutOfRange past the last, DataLoss naming file and chunk.
   absl::StatusOr<std::string> ReadChunk(absl::string_view id, uint64_t chunk) const;
@@ -69,8 +75,8 @@ class DatasetStore {
  private:
   using SharedIndex = std::shared_ptr<const DatasetIndex>;
   absl::StatusOr<SharedIndex> CachedIndex(absl::string_view id) const;
-  absl::Status FillAlone(const DatasetIndex& index, const std::string& id,
-                         absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)> fetch);
+  absl::Status FillAlone(const DatasetIndex& index, const std::string& id, FetchChunk fetch,
+                         GoesOn goes_on);
 
   // Of a data file: a write changes it. Empty: there is none.
   std::string StampOf(absl::string_view id) const;

@@ -77,7 +77,7 @@ uint64_t DatasetIndex::ChunkBytes(uint64_t chunk) const {
   return std::min(kChunkBytes, bytes - chunk * kChunkBytes);
 }
 
-absl::StatusOr<DatasetIndex> IndexFile(const std::string& path) {
+absl::StatusOr<DatasetIndex> IndexFile(const std::string& path, GoesOn goes_on) {
   DatasetIndex index;
   LH_ASSIGN_OR_RETURN(index.bytes, FileSize(path));
   if (index.bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
@@ -87,6 +87,7 @@ absl::StatusOr<DatasetIndex> IndexFile(const std::string& path) {
                                                    " of the largest data set"));
   }
   for (uint64_t offset = 0; offset < index.bytes; offset += kChunkBytes) {
+    LH_RETURN_IF_ERROR(goes_on());
     const uint64_t length = std::min(kChunkBytes, index.bytes - offset);
     LH_ASSIGN_OR_RETURN(const std::string bytes, ReadFileRange(path, offset, length));
     index.chunk_sha256.push_back(Sha256Hex(bytes));

@@ -112,7 +112,7 @@ std::string DatasetStore::StampOf(absl::string_view id) const {
                       info.st_ctim.tv_nsec);
 }
 
-absl::Status DatasetStore::Verify(absl::string_view id) const {
+absl::Status DatasetStore::Verify(absl::string_view id, GoesOn goes_on) const {
   LH_RETURN_IF_ERROR(CachedIndex(id).status());
   const std::string path = DataPath(id), stamp = StampOf(id);
   {
@@ -122,7 +122,9 @@ absl::Status DatasetStore::Verify(absl::string_view id) const {
   }
   if (!Has(id))
     return absl::DataLossError(absl::StrCat(path, " is damaged: it has another length"));
-  const auto stored = IndexFile(path);
+  absl::Status ended;
+  const auto stored = IndexFile(path, [&] { return ended = goes_on(); });
+  if (!ended.ok()) return ended;
   if (!stored.ok() || stored->Id() != id) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: it is not what its id says"));
   }
@@ -161,9 +163,7 @@ absl::StatusOr<DatasetStore::SharedIndex> DatasetStore::CachedIndex(absl::string
   return shared;
 }
 
-absl::Status DatasetStore::Fill(
-    const DatasetIndex& index,
-    absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)> fetch) {
+absl::Status DatasetStore::Fill(const DatasetIndex& index, FetchChunk fetch, GoesOn goes_on) {
   LH_RETURN_IF_ERROR(Annotate(index.Validate(), "data set index"));
   const std::string id = index.Id();
   {
@@ -177,19 +177,22 @@ absl::Status DatasetStore::Fill(
     std::lock_guard<std::mutex> lock(mutex_);
     filling_.erase(id);
   };
-  if (Verify(id).ok()) return absl::OkStatus();
-  return FillAlone(index, id, fetch);
+  absl::Status ended;
+  const auto still = [&] { return ended = goes_on(); };
+  if (Verify(id, still).ok()) return absl::OkStatus();
+  LH_RETURN_IF_ERROR(ended);
+  return FillAlone(index, id, fetch, goes_on);
 }
 
-absl::Status DatasetStore::FillAlone(
-    const DatasetIndex& index, const std::string& id,
-    absl::FunctionRef<absl::StatusOr<std::string>(uint64_t chunk)> fetch) {
+absl::Status DatasetStore::FillAlone(const DatasetIndex& index, const std::string& id,
+                                     FetchChunk fetch, GoesOn goes_on) {
   LH_RETURN_IF_ERROR(MakeDirectories(folder_));
   const std::string part_path = absl::StrCat(folder_, "/", id, ".part");
   // Complete data without its index: the process ended between the last two steps.
   if (Exists(DataPath(id))) LH_RETURN_IF_ERROR(RenameFile(DataPath(id), part_path));
   LH_ASSIGN_OR_RETURN(PartFile part, PartFile::Open(part_path));
   for (uint64_t chunk = 0; chunk < index.chunk_sha256.size(); ++chunk) {
+    LH_RETURN_IF_ERROR(goes_on());
     if (part.Holds(index, chunk)) continue;
     LH_ASSIGN_OR_RETURN(const std::string bytes, fetch(chunk));
     LH_RETURN_IF_ERROR(CheckChunk(index, chunk, bytes, "its source"));

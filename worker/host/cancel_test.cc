@@ -4,9 +4,8 @@
 #include <mutex>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "model/graph.h"
+#include "model/family.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/in_process_transport.h"
 #include "worker/host/testing/host_testing.h"
@@ -72,43 +71,25 @@ class StuckRemote : public RemoteStore {
   bool cancelled_ = false;  // guarded by mutex_
 };
 
-class MuteLink : public ControlLink {
- public:
-  bool Send(const ToCoordinator&) override { return true; }
-};
-
 // The only stage of a run whose data set this node does not have.
 Assignment OnlyStage(const Epoch& epoch) {
-  Assignment assignment;
-  assignment.run = "r";
+  const run::RunSpec spec = TestSpec("r");
+  const int ops = static_cast<int>(model::BuildGraph(spec.model)->ops.size());
+  Assignment assignment = TestAssignment(spec, {ops});
   assignment.epoch = epoch;
-  assignment.token = "token";
-  assignment.spec.name = "r";
-  assignment.spec.model = {"gpt2",        /*layers=*/2,  /*hidden=*/8, /*heads=*/2,
-                           /*context=*/8, /*vocab=*/256, /*tied=*/true};
-  assignment.spec.data.train = "text";
-  assignment.spec.data.id = std::string(64, 'a');
-  assignment.spec.data.tokens = 1000;
-  assignment.spec.train.steps = 2;
-  assignment.spec.train.global_batch = 2;
-  assignment.spec.train.micro_batch = 2;
-  StagePeer stage;
-  stage.node = "a";
-  stage.data_address = "memory:a";
-  stage.range = {0, static_cast<int>(model::BuildGraph(assignment.spec.model)->ops.size())};
-  assignment.stages = {stage};
   return assignment;
 }
 
 TEST(Cancel, ASuccessorDoesNotWaitForTheTransfersOfAStageThatLeft) {
   Stuck stuck;
   StuckRemote remote(stuck);
-  MuteLink control;
+  FakeControl control;
+  TestFolder folder;
   InProcessNetwork network(RealClock());
   const std::unique_ptr<Transport> transport = network.MakeTransport();
   ExchangeRouter router(RealClock());
   WorkerHostOptions options;
-  options.folder = absl::StrCat(testing::TempDir(), "/longhaul-cancel-test");
+  options.folder = folder.path();
   WorkerHost host(options, TestDependencies(RealClock(), control, remote, *transport, router));
 
   host.OnMessage(OnlyStage({1, 1}));

@@ -1,5 +1,9 @@
 #include "worker/host/kept_shards.h"
 
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+
 #include "base/file.h"
 #include "base/sha256.h"
 #include "gmock/gmock.h"
@@ -56,6 +60,47 @@ TEST_F(KeptShardsTest, ARecoveryReplacesLaterSteps) {
   EXPECT_FALSE(Has("state 2"));
   EXPECT_FALSE(Has("state 3"));
   EXPECT_TRUE(Has("state 2 of another partition"));
+}
+
+TEST_F(KeptShardsTest, ForgetsTheRunsThatWereTrainedLongestAgo) {
+  const int runs = static_cast<int>(KeptShards::kRunsKept) + 3;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (int run = 1; run <= runs; ++run) {
+    // The clock of the files is coarse.
+    for (int earlier = 1; earlier < run; ++earlier) {
+      const std::string list = absl::StrCat(folder_.path(), "/kept/run-", earlier, ".json");
+      if (!std::filesystem::exists(list)) continue;
+      std::filesystem::last_write_time(list, now - std::chrono::hours(100 - earlier));
+    }
+    ASSERT_TRUE(Put(absl::StrCat("run-", run), 1, absl::StrCat("state of ", run)).ok());
+  }
+  for (int run = 1; run <= runs; ++run) {
+    EXPECT_EQ(Has(absl::StrCat("state of ", run)), run > 3) << run;
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path() + "/kept"), {}),
+            KeptShards::kRunsKept);
+}
+
+TEST_F(KeptShardsTest, OfFetchedShardsThoseOfOneCheckpointStay) {
+  ASSERT_TRUE(Put("r", 1, "state 1").ok());
+  checkpoint::Manifest loaded;
+  loaded.run = "r";
+  const auto put = [&](const std::string& bytes) {
+    return kept_.PutFetched(loaded, Sha256Hex(bytes), bytes);
+  };
+  loaded.shards.resize(2);
+  loaded.shards[0].sha256 = Sha256Hex("part 1");
+  loaded.shards[1].sha256 = Sha256Hex("part 2");
+  ASSERT_TRUE(put("part 1").ok());
+  ASSERT_TRUE(put("part 2").ok());
+  EXPECT_TRUE(Has("part 1") && Has("part 2"));
+  loaded.shards.resize(1);
+  loaded.shards[0].sha256 = Sha256Hex("of another step");
+  ASSERT_TRUE(put("of another step").ok());
+  EXPECT_FALSE(Has("part 1") || Has("part 2"));
+  EXPECT_TRUE(Has("of another step") && Has("state 1"));
+  ASSERT_TRUE(Put("r", 2, "state 2").ok());
+  EXPECT_FALSE(Has("of another step"));
 }
 
 TEST_F(KeptShardsTest, ADamagedListIsMovedAsideAndSaidOnce) {

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/host/outbox.h"
+#include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
 namespace {
@@ -16,25 +17,8 @@ using ::testing::IsEmpty;
 constexpr Epoch kEpoch{1, 1};
 constexpr Epoch kNextEpoch{1, 2};
 
-class RecordingLink : public ControlLink {
- public:
-  bool Send(const ToCoordinator& message) override {
-    sent.push_back(message);
-    return true;
-  }
-  std::vector<ToCoordinator> sent;
-};
-
-StepReport Report(int64_t step, const Epoch& epoch) {
-  StepReport report;
-  report.run = "r";
-  report.epoch = epoch;
-  report.step = step;
-  return report;
-}
-
 TEST(OutboxBounds, AStageThatWasForgottenSaysNothingMore) {
-  RecordingLink link;
+  FakeControl link;
   Outbox outbox(link, 10);
   outbox.Resend();
   outbox.Begin("r", kEpoch);
@@ -43,13 +27,12 @@ TEST(OutboxBounds, AStageThatWasForgottenSaysNothingMore) {
   outbox.Add("r", kEpoch, Ended{"r", kEpoch, 0, 1});
   outbox.Begin("r", kNextEpoch);
   outbox.Add("r", kEpoch, Ended{"r", kEpoch, 0, 1});
-  ASSERT_EQ(link.sent.size(), 1u);
   outbox.Resend();
-  EXPECT_EQ(link.sent.size(), 1u);
+  EXPECT_THAT(link.TakeTexts(), ElementsAre("ready of r 1.1"));
 }
 
 TEST(OutboxBounds, KeepsTheRoundestCheckpointsTheNewestAndEverythingElse) {
-  RecordingLink link;
+  FakeControl link;
   Outbox outbox(link, 10);
   outbox.Begin("r", kEpoch);
   outbox.Add("r", kEpoch, Ready{"r", kEpoch});
@@ -60,14 +43,15 @@ TEST(OutboxBounds, KeepsTheRoundestCheckpointsTheNewestAndEverythingElse) {
   outbox.Add("r", kEpoch, ShardFailed{"r", kEpoch, 0, kLast, absl::AbortedError("newer")});
   outbox.Add("r", kEpoch, Ended{"r", kEpoch, 0, kLast});
   outbox.Resend();
-  ASSERT_GT(link.sent.size(), 3u);
-  EXPECT_LT(link.sent.size(), 60u);
-  EXPECT_TRUE(std::holds_alternative<Ready>(link.sent.front()));
-  EXPECT_EQ(std::get<ShardFailed>(link.sent[link.sent.size() - 2]).step, kLast);
-  EXPECT_TRUE(std::holds_alternative<Ended>(link.sent.back()));
+  const std::vector<ToCoordinator> sent = link.Take();
+  ASSERT_GT(sent.size(), 3u);
+  EXPECT_LT(sent.size(), 60u);
+  EXPECT_TRUE(std::holds_alternative<Ready>(sent.front()));
+  EXPECT_EQ(std::get<ShardFailed>(sent[sent.size() - 2]).step, kLast);
+  EXPECT_TRUE(std::holds_alternative<Ended>(sent.back()));
   std::vector<int64_t> steps;
-  for (size_t i = 1; i + 2 < link.sent.size(); ++i) {
-    steps.push_back(std::get<ShardStored>(link.sent[i]).step);
+  for (size_t i = 1; i + 2 < sent.size(); ++i) {
+    steps.push_back(std::get<ShardStored>(sent[i]).step);
   }
   EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end()));
   // Whatever the pace of another stage, there is a step that it has chosen too.
@@ -77,25 +61,14 @@ TEST(OutboxBounds, KeepsTheRoundestCheckpointsTheNewestAndEverythingElse) {
   }
 }
 
-TEST(OutboxBounds, AnAcknowledgementIsForOneEpochsReport) {
-  RecordingLink link;
-  Outbox outbox(link, 10);
-  outbox.AddReport(Report(1, kEpoch));
-  outbox.AddReport(Report(1, kNextEpoch));
-  outbox.AcknowledgeReport("r", kEpoch, 1);
-  outbox.Resend();
-  ASSERT_EQ(link.sent.size(), 1u);
-  EXPECT_EQ(std::get<StepReport>(link.sent[0]).epoch, kNextEpoch);
-}
-
 TEST(OutboxBounds, TellsOfTheFirstDroppedReportAndEachThousandth) {
-  RecordingLink link;
+  FakeControl link;
   std::vector<uint64_t> told;
   Outbox outbox(link, 2, [&](uint64_t dropped) { told.push_back(dropped); });
-  outbox.AddReport(Report(1, kEpoch));
-  outbox.AddReport(Report(2, kEpoch));
+  outbox.AddReport(TestReport(1, kEpoch));
+  outbox.AddReport(TestReport(2, kEpoch));
   EXPECT_THAT(told, IsEmpty());
-  for (int64_t step = 3; step < 2003; ++step) outbox.AddReport(Report(step, kEpoch));
+  for (int64_t step = 3; step < 2003; ++step) outbox.AddReport(TestReport(step, kEpoch));
   EXPECT_THAT(told, ElementsAre(1, 1000, 2000));
 }
 

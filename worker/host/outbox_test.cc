@@ -13,13 +13,7 @@ using ::testing::IsEmpty;
 constexpr Epoch kOld{1, 1};
 constexpr Epoch kNew{1, 2};
 
-StepReport Report(int64_t step, const Epoch& epoch = kOld) {
-  StepReport report;
-  report.run = "r";
-  report.epoch = epoch;
-  report.step = step;
-  return report;
-}
+StepReport Report(int64_t step, const Epoch& epoch = kOld) { return TestReport(step, epoch); }
 
 Ready ReadyOf(const Epoch& epoch) { return {"r", epoch}; }
 Ended EndedOf(const Epoch& epoch, int64_t step) { return {"r", epoch, 0, step}; }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,11 @@ namespace longhaul::worker {
 // is for any. With one replica nothing happens.
 class ReplicaGroup {
  public:
+  ReplicaGroup() = default;
+  // Whose replicas have met.
+  explicit ReplicaGroup(std::unique_ptr<Collective> collective)
+      : collective_(std::move(collective)) {}
+
   // Listens on the host of this node's data address.
   absl::Status Listen(const StagePlan& plan, const Assignment& assignment, Clock& clock);
   // For the other replicas; empty if there are none.

@@ -35,10 +35,12 @@ StageJob::StageJob(Assignment assignment, WorkerHostOptions options, const Stage
       dependencies_(context.dependencies),
       outbox_(context.outbox),
       totals_(context.totals),
+      datasets_(context.datasets),
       previous_(std::move(previous)),
       remote_(dependencies_.remote->MakeView()),
       local_shards_(absl::StrCat(options_.folder, "/checkpoints")),
       completed_step_(assignment_.start_step),
+      name_(absl::StrCat("device group ", assignment_.stage)),
       thread_([this] { Run(); }) {}
 
 StageJob::~StageJob() {
@@ -54,6 +56,11 @@ int64_t StageJob::completed_step() const {
 std::string StageJob::phase() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return phase_;
+}
+
+std::string StageJob::name() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return name_;
 }
 
 void StageJob::Start(std::vector<std::string> rendezvous) {
@@ -102,6 +109,7 @@ void StageJob::FreeMemory() {
 }
 
 absl::Status StageJob::RunToEnd() {
+  preparing_said_ = dependencies_.clock->Now();
   LH_RETURN_IF_ERROR(Prepare());
   LH_RETURN_IF_ERROR(OpenData());
   LH_RETURN_IF_ERROR(CheckCancelled());
@@ -121,6 +129,10 @@ absl::Status StageJob::Prepare() {
           ? data::ValidationMicroBatches(split_, spec.train.micro_batch, spec.model.context)
           : 0;
   LH_ASSIGN_OR_RETURN(plan_, MakeStagePlan(assignment_, evaluations, options_.connections));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    name_ = plan_.names[assignment_.stage];
+  }
   if (!plan_.replica_names.empty() && !options_.facts.trusted_network) {
     return absl::FailedPreconditionError(absl::StrCat(
         "run ", assignment_.run, " wants replicas on node ", options_.facts.name,
@@ -139,9 +151,9 @@ absl::Status StageJob::Prepare() {
 absl::Status StageJob::Build() {
   const run::RunSpec& spec = assignment_.spec;
   SetPhase("building");
-  const compute::StageOptions stage_options{plan_.ranges[plan_.stage], spec.train.micro_batch,
-                                            plan_.program.slots,
-                                            assignment_.stages[assignment_.stage].recompute};
+  const compute::StageOptions stage_options{
+      plan_.ranges[plan_.stage], spec.train.micro_batch, plan_.program.slots,
+      assignment_.stages[assignment_.stage].recompute, assignment_.checkpoint.has_value()};
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
                                                             spec.train.seed));
   if (spec.exact_replicas) {
@@ -149,10 +161,22 @@ absl::Status StageJob::Build() {
                         compute::GradientTree<float>::Create(*stage_, plan_.micro_batches));
   }
   if (!assignment_.checkpoint.has_value()) return absl::OkStatus();
+  SetPhase("loading the checkpoint");
+  KeptShards local = MakeKeptShards();
+  // Each step of it may take as long as the coordinator waits for a word.
+  const auto goes_on = [this] {
+    SayPreparing();
+    return CheckCancelled();
+  };
   return LoadStage(plan_.graph, *assignment_.checkpoint, *stage_,
-                   {&local_shards_, remote_.get(), MakePatience(),
+                   {&local, remote_.get(), [this] { return MakePatience(); }, goes_on,
                     [this](const std::string& note) { Log(LogLevel::kInfo, note); }},
                    damaged_shard_);
+}
+
+KeptShards StageJob::MakeKeptShards() {
+  return KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_,
+                    [this](const std::string& text) { Log(LogLevel::kWarning, text); });
 }
 
 absl::Status StageJob::AwaitStart() {
@@ -203,10 +227,7 @@ absl::Status StageJob::Train() {
     totals_.Remove(exchange.get());
   };
   keeper_ = std::make_unique<ShardKeeper>(
-      assignment_.run,
-      KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_,
-                 [this](const std::string& text) { Log(LogLevel::kWarning, text); }),
-      *remote_, *dependencies_.clock, options_.transfer_max,
+      assignment_.run, MakeKeptShards(), *remote_, *dependencies_.clock, options_.transfer_max,
       [this](const ShardTask& task, const absl::Status& status) { OnShard(task, status); });
   LH_RETURN_IF_ERROR(AwaitStart());
   LH_RETURN_IF_ERROR(replicas_.Connect(rendezvous_));
@@ -364,11 +385,8 @@ void StageJob::SetPhase(const std::string& phase) {
 }
 
 void StageJob::Log(LogLevel level, const std::string& text) const {
-  // The plan that names it follows from the assignment, which may be unsound.
-  const std::string name = plan_.names.empty() ? absl::StrCat("device group ", assignment_.stage)
-                                               : plan_.names[assignment_.stage];
   dependencies_.log(level, absl::StrCat("run=", assignment_.run, " epoch=",
-                                        ToString(assignment_.epoch), " ", name, ": ", text));
+                                        ToString(assignment_.epoch), " ", name(), ": ", text));
 }
 
 }  // namespace longhaul::worker

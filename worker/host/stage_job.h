@@ -16,6 +16,7 @@
 #include "worker/exec/stage_executor.h"
 #include "worker/host/assignment.h"
 #include "worker/host/exchange_totals.h"
+#include "worker/host/kept_shards.h"
 #include "worker/host/outbox.h"
 #include "worker/host/replica_group.h"
 #include "worker/host/retry.h"
@@ -29,6 +30,7 @@ struct StageJobContext {
   const WorkerHostDependencies& dependencies;
   Outbox& outbox;
   ExchangeTotals& totals;
+  data::DatasetStore& datasets;  // of this node; knows what it has verified
 };
 
 // Owns a thread that runs the whole life of the assignment. All methods are thread-safe and return
@@ -46,6 +48,8 @@ class StageJob {
   const Assignment& assignment() const { return assignment_; }
   int64_t completed_step() const;
   std::string phase() const;  // "loading", "training", ...: for people
+  // "stage 1 replica 2"; "device group 3" until the assignment was checked.
+  std::string name() const;
 
   // `rendezvous`: of each replica of the stage; not used where it has one.
   void Start(std::vector<std::string> rendezvous);
@@ -60,10 +64,18 @@ class StageJob {
   // Checks the assignment before anything is fetched for it.
   absl::Status Prepare();
   absl::Status OpenData();
-  absl::Status FetchData(data::DatasetStore& store, const std::string& id);
+  // Makes the set complete and sound on this node.
+  absl::Status FetchData(const std::string& id);
+  // That of the node where it has a sound one, else the coordinator's.
+  absl::StatusOr<data::DatasetIndex> FetchIndex(const std::string& id);
   // For one transfer: transfer_max from now, and until the job is cancelled.
   Patience MakePatience();
+  // Tells the coordinator, which waits for prepare_max of silence only, that the job goes on.
+  void SayPreparing();
+  // The same, not often, in work of many small pieces. An error: the job is cancelled.
+  absl::Status GoesOn();
   absl::Status Build();
+  KeptShards MakeKeptShards();
   absl::Status AwaitStart();
   ExecutorOptions MakeExecutorOptions();
   absl::Status Train();
@@ -87,6 +99,7 @@ class StageJob {
   const WorkerHostDependencies& dependencies_;
   Outbox& outbox_;
   ExchangeTotals& totals_;
+  data::DatasetStore& datasets_;
   std::unique_ptr<StageJob> previous_;
   // Its own, so that Cancel ends the transfers of this job alone. A run that has ended is not
   // cancelled while its last shard is under way.
@@ -95,6 +108,7 @@ class StageJob {
   DirectiveBox directives_;
 
   // Made and used by the job's thread.
+  absl::Time preparing_said_;
   data::Split split_;
   std::optional<data::RunTokens> tokens_;  // first and last stage
   std::optional<data::Batches> batches_;
@@ -116,6 +130,7 @@ class StageJob {
   absl::Status cancelled_;
   int64_t completed_step_;
   std::string phase_ = "loading";
+  std::string name_;
 
   // The keeper's thread's: when it was last said that a checkpoint is given up for others.
   absl::Time skipped_said_ = absl::InfinitePast();

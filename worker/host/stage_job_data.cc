@@ -1,4 +1,6 @@
 // How a stage job gets its data set.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_copy.h"
 #include "base/status_macros.h"
@@ -19,10 +21,10 @@ absl::Status StageJob::OpenData() {
   if (!plan_.is_first && !plan_.is_last) return absl::OkStatus();
   const run::RunSpec& spec = assignment_.spec;
 
-  data::DatasetStore store(absl::StrCat(options_.folder, "/data"));
-  LH_RETURN_IF_ERROR(FetchData(store, spec.data.id));
-  if (!spec.data.index_id.empty()) LH_RETURN_IF_ERROR(FetchData(store, spec.data.index_id));
-  LH_ASSIGN_OR_RETURN(tokens_, data::OpenTokens(data::StoredFiles(store, spec.data), spec.data));
+  LH_RETURN_IF_ERROR(FetchData(spec.data.id));
+  if (!spec.data.index_id.empty()) LH_RETURN_IF_ERROR(FetchData(spec.data.index_id));
+  LH_ASSIGN_OR_RETURN(tokens_,
+                      data::OpenTokens(data::StoredFiles(datasets_, spec.data), spec.data));
   if (const int64_t tokens = tokens_->source->size(); tokens != spec.data.tokens) {
     return absl::DataLossError(absl::StrCat("data set ", spec.data.id, " has ", tokens,
                                             " tokens, the run says ", spec.data.tokens));
@@ -32,30 +34,40 @@ absl::Status StageJob::OpenData() {
   return absl::OkStatus();
 }
 
-absl::Status StageJob::FetchData(data::DatasetStore& store, const std::string& id) {
-  if (store.Has(id)) return absl::OkStatus();
-  SetPhase("fetching data");
-  Patience patience = MakePatience();
-  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, WhileUnavailable(patience, [&] {
+absl::Status StageJob::FetchData(const std::string& id) {
+  SetPhase("checking data");
+  LH_ASSIGN_OR_RETURN(const data::DatasetIndex index, FetchIndex(id));
+  bool fetches = false;
+  const auto fetch = [&](uint64_t chunk) -> absl::StatusOr<std::string> {
+    if (!std::exchange(fetches, true)) SetPhase("fetching data");
+    const Patience patience = MakePatience();
+    auto bytes = WhileUnavailable(
+        patience, [&] { return remote_->FetchChunk(id, chunk, patience.deadline); });
+    LH_RETURN_IF_ERROR(GoesOn());
+    return bytes;
+  };
+  return datasets_.Fill(index, fetch, [this] { return GoesOn(); });
+}
+
+absl::StatusOr<data::DatasetIndex> StageJob::FetchIndex(const std::string& id) {
+  if (auto index = datasets_.Index(id); index.ok()) return index;
+  const Patience patience = MakePatience();
+  LH_ASSIGN_OR_RETURN(data::DatasetIndex index, WhileUnavailable(patience, [&] {
                         return remote_->FetchIndex(id, patience.deadline);
                       }));
-  if (index.Id() != id) {
-    return absl::DataLossError(
-        absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
-  }
-  absl::Time said = dependencies_.clock->Now();
-  return store.Fill(index, [&](uint64_t chunk) -> absl::StatusOr<std::string> {
-    LH_RETURN_IF_ERROR(CheckCancelled());
-    patience = MakePatience();
-    LH_ASSIGN_OR_RETURN(std::string bytes, WhileUnavailable(patience, [&] {
-                          return remote_->FetchChunk(id, chunk, patience.deadline);
-                        }));
-    if (dependencies_.clock->Now() >= said + kPreparingSaidEvery) {
-      said = dependencies_.clock->Now();
-      outbox_.Tell(Preparing{assignment_.run, assignment_.epoch});
-    }
-    return bytes;
-  });
+  if (index.Id() == id) return index;
+  return absl::DataLossError(
+      absl::StrCat("the coordinator's index of data set ", id, " has another hash"));
+}
+
+void StageJob::SayPreparing() {
+  preparing_said_ = dependencies_.clock->Now();
+  outbox_.Tell(Preparing{assignment_.run, assignment_.epoch});
+}
+
+absl::Status StageJob::GoesOn() {
+  if (dependencies_.clock->Now() >= preparing_said_ + kPreparingSaidEvery) SayPreparing();
+  return CheckCancelled();
 }
 
 Patience StageJob::MakePatience() {

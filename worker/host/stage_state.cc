@@ -23,7 +23,7 @@ bool Wants(const model::Graph& graph, const checkpoint::Shard& shard,
 absl::Status LoadLocal(const model::Graph& graph, const checkpoint::Shard& shard,
                        const ShardSources& sources,
                        const std::vector<checkpoint::MutableParameterState>& wanted) {
-  LH_ASSIGN_OR_RETURN(const std::string bytes, sources.local->GetShard(shard.sha256));
+  LH_ASSIGN_OR_RETURN(const std::string bytes, sources.local->Get(shard.sha256));
   return checkpoint::DecodeShard(graph, shard, bytes, wanted).status();
 }
 
@@ -43,8 +43,9 @@ uint64_t ShardBytesMax(const model::Graph& graph, const checkpoint::Shard& shard
   return bytes;
 }
 
-absl::Status LoadRemote(const model::Graph& graph, const checkpoint::Shard& shard,
-                        const ShardSources& sources,
+// Takes the shard from the coordinator; `manifest` is the checkpoint that it is of.
+absl::Status LoadRemote(const model::Graph& graph, const checkpoint::Manifest& manifest,
+                        const checkpoint::Shard& shard, const ShardSources& sources,
                         const std::vector<checkpoint::MutableParameterState>& wanted) {
   const uint64_t bytes_max = ShardBytesMax(graph, shard);
   if (shard.bytes > bytes_max) {
@@ -52,14 +53,19 @@ absl::Status LoadRemote(const model::Graph& graph, const checkpoint::Shard& shar
                                             shard.bytes, " bytes; its parameters need at most ",
                                             bytes_max));
   }
-  LH_ASSIGN_OR_RETURN(const std::string bytes, WhileUnavailable(sources.patience, [&] {
+  const Patience patience = sources.patience();
+  LH_ASSIGN_OR_RETURN(const std::string bytes, WhileUnavailable(patience, [&] {
                         return sources.remote->FetchShard(shard.sha256, shard.bytes,
-                                                          sources.patience.deadline);
+                                                          patience.deadline);
                       }));
   LH_RETURN_IF_ERROR(Annotate(checkpoint::DecodeShard(graph, shard, bytes, wanted).status(),
                               absl::StrCat("shard ", shard.sha256, " from the coordinator")));
   sources.note(absl::StrCat("fetched shard ", shard.sha256, " (", bytes.size(),
                             " bytes) from the coordinator"));
+  const absl::Status kept = sources.local->PutFetched(manifest, shard.sha256, bytes);
+  if (!kept.ok()) {
+    sources.note(absl::StrCat("the fetched shard is not kept on this node: ", kept.message()));
+  }
   return absl::OkStatus();
 }
 
@@ -88,17 +94,19 @@ absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& ma
   }
   for (const checkpoint::Shard& shard : manifest.shards) {
     if (!Wants(graph, shard, wanted)) continue;
+    LH_RETURN_IF_ERROR(sources.goes_on());
     const absl::Status local = LoadLocal(graph, shard, sources, wanted);
     if (local.ok()) continue;
     if (!absl::IsNotFound(local)) {
       sources.note(absl::StrCat("this node's copy of a shard is no good, fetching another: ",
                                 local.message()));
     }
-    const absl::Status remote = LoadRemote(graph, shard, sources, wanted);
+    LH_RETURN_IF_ERROR(sources.goes_on());
+    const absl::Status remote = LoadRemote(graph, manifest, shard, sources, wanted);
     if (absl::IsDataLoss(remote) || absl::IsNotFound(remote)) damaged_shard = shard.sha256;
     LH_RETURN_IF_ERROR(remote);
   }
-  return absl::OkStatus();
+  return sources.goes_on();
 }
 
 }  // namespace longhaul::worker

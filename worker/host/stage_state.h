@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/shard.h"
-#include "checkpoint/shard_store.h"
 #include "compute/stage/stage.h"
+#include "worker/host/kept_shards.h"
 #include "worker/host/remote.h"
 #include "worker/host/retry.h"
 
@@ -21,18 +21,21 @@ checkpoint::EncodedShard SaveStage(const model::Graph& graph, const std::vector<
                                    compute::Stage<float>& stage);
 
 struct ShardSources {
-  checkpoint::ShardStore* local = nullptr;
+  KeptShards* local = nullptr;
   RemoteStore* remote = nullptr;
-  Patience patience;  // with the coordinator
-  // Told what was wrong with a local copy, and where a shard came from and how fast.
+  absl::FunctionRef<Patience()> patience;  // with the coordinator, for one shard
+  // Called before each shard is read and before it is fetched, and at the end. An error ends the
+  // loading.
+  absl::FunctionRef<absl::Status()> goes_on;
+  // Told what was wrong with a local copy, and where a shard came from.
   absl::FunctionRef<void(const std::string&)> note;
 };
 
 // Fills every parameter of the stage from the checkpoint. Shards come from this node where it has
 // them, else from the coordinator; each is checked against its hash, and a damaged local copy is
-// fetched again. A coordinator that is away is asked again while there is patience. DataLoss or
-// NotFound names the shard or the parameter that nobody has; `damaged_shard` is then the shard's
-// hash.
+// fetched again. What was fetched stays on this node, so that a later attempt need not fetch it. A
+// coordinator that is away is asked again while there is patience. DataLoss or NotFound names the
+// shard or the parameter that nobody has; `damaged_shard` is then the shard's hash.
 absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& manifest,
                        compute::Stage<float>& stage, const ShardSources& sources,
                        std::string& damaged_shard);

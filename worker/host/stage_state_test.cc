@@ -1,5 +1,6 @@
 #include "worker/host/stage_state.h"
 
+#include <filesystem>
 #include <memory>
 
 #include "base/file.h"
@@ -54,8 +55,20 @@ class StageStateTest : public testing::Test {
   absl::Status Load(compute::Stage<float>& stage) {
     return LoadStage(
         graph_, manifest_, stage,
-        {&local_, &remote_, patience_, [this](const std::string& note) { notes_.push_back(note); }},
+        {&kept_, &remote_, [this] { return MakePatience(); }, [this] { return GoesOn(); },
+         [this](const std::string& note) { notes_.push_back(note); }},
         damaged_shard_);
+  }
+  // Time passes in the pauses only.
+  Patience MakePatience() {
+    return {&clock_, clock_.Now() + absl::Seconds(20), [this](absl::Duration pause) {
+              clock_.Advance(pause);
+              return ended_;
+            }};
+  }
+  absl::Status GoesOn() {
+    ++goes_on_;
+    return ended_;
   }
   void ExpectLoaded(compute::Stage<float>& stage) {
     for (const auto& parameter : stage.parameters()) {
@@ -76,17 +89,14 @@ class StageStateTest : public testing::Test {
   const model::Graph graph_ = *model::BuildGraph(TestSpec("r").model);
   std::unique_ptr<compute::Backend> backend_ = compute::MakeCpuBackend(1);
   checkpoint::ShardStore local_{folder_.path()};
+  KeptShards kept_{folder_.path(), local_, [](const std::string& text) { ADD_FAILURE() << text; }};
   FakeRemote remote_;
   std::vector<checkpoint::EncodedShard> shards_;
   checkpoint::Manifest manifest_;
   model::OpRange last_stage_;
   FakeClock clock_;
   absl::Status ended_;
-  // Time passes in the pauses only.
-  const Patience patience_{&clock_, clock_.Now() + absl::Seconds(20), [this](absl::Duration pause) {
-                             clock_.Advance(pause);
-                             return ended_;
-                           }};
+  int goes_on_ = 0;
   std::vector<std::string> notes_;
   std::string damaged_shard_;
 };
@@ -205,15 +215,49 @@ TEST_F(StageStateTest, ACoordinatorThatIsAwayIsAskedAgainUntilTheDeadline) {
   EXPECT_EQ(remote_.shard_fetches(), 3 + 2);
   EXPECT_EQ(clock_.Now() - absl::UnixEpoch(), absl::Seconds(0.5 + 1 + 2));
 
+  std::filesystem::remove_all(folder_.path() + "/shards");
   remote_.AnswerFetches(std::vector<absl::Status>(100, absl::UnavailableError("away")));
   EXPECT_EQ(Load(*stage).code(), absl::StatusCode::kUnavailable);
   EXPECT_LT(clock_.Now() - absl::UnixEpoch(), absl::Seconds(20));
   EXPECT_GT(clock_.Now() - absl::UnixEpoch(), absl::Seconds(10));
 }
 
+// Shards take as long as they take, however many there are.
+TEST_F(StageStateTest, EachShardHasThePatienceOfOneTransfer) {
+  for (const int shard : {0, 1}) PutRemote(shard);
+  remote_.OnFetchShard([this] { clock_.Advance(absl::Seconds(15)); });
+  remote_.AnswerFetches({absl::OkStatus(), absl::UnavailableError("away")});
+  const auto stage = MakeStage(WholeModel());
+  const absl::Status status = Load(*stage);
+  ASSERT_TRUE(status.ok()) << status;
+  ExpectLoaded(*stage);
+}
+
+TEST_F(StageStateTest, SaysThatItGoesOnAroundEachShard) {
+  PutLocal(0);
+  PutRemote(1);
+  const auto stage = MakeStage(WholeModel());
+  int before_fetch = 0;
+  remote_.OnFetchShard([&] { before_fetch = goes_on_; });
+  ASSERT_TRUE(Load(*stage).ok());
+  EXPECT_EQ(before_fetch, 3);  // local, then what is not here
+  EXPECT_EQ(goes_on_, 4);
+}
+
+TEST_F(StageStateTest, WhatWasFetchedIsNotFetchedAgain) {
+  for (const int shard : {0, 1}) PutRemote(shard);
+  remote_.AnswerFetches({absl::OkStatus(), absl::PermissionDeniedError("not now")});
+  const auto stage = MakeStage(WholeModel());
+  EXPECT_EQ(Load(*stage).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(remote_.shard_fetches(), 2);
+  ASSERT_TRUE(Load(*stage).ok());
+  ExpectLoaded(*stage);
+  EXPECT_EQ(remote_.shard_fetches(), 3);
+}
+
 TEST_F(StageStateTest, AStageThatIsToldToLeaveAsksNoMore) {
   remote_.AnswerFetches(std::vector<absl::Status>(100, absl::UnavailableError("away")));
-  ended_ = absl::AbortedError("the run was stopped");
+  remote_.OnFetchShard([this] { ended_ = absl::AbortedError("the run was stopped"); });
   const auto stage = MakeStage(WholeModel());
   EXPECT_EQ(Load(*stage), ended_);
   EXPECT_EQ(remote_.shard_fetches(), 1);

@@ -15,18 +15,6 @@ namespace {
 constexpr absl::Duration kSilenceMaxMin = absl::Seconds(1);
 constexpr size_t kReportsKept = 100000;  // while the coordinator is away
 
-// "stage 1", "stage 1 replica 1". The assignment was not checked.
-std::string NameOfStage(const Assignment& assignment) {
-  int stage = -1;
-  int replica = 0;
-  for (size_t group = 0; group < assignment.stages.size(); ++group) {
-    if (static_cast<int>(group) > assignment.stage) break;
-    replica = assignment.stages[group].replica;
-    if (replica == 0) ++stage;
-  }
-  return absl::StrCat("stage ", stage, replica == 0 ? "" : absl::StrCat(" replica ", replica));
-}
-
 }  // namespace
 
 class WorkerHost::Impl {
@@ -34,12 +22,15 @@ class WorkerHost::Impl {
   Impl(WorkerHostOptions options, WorkerHostDependencies dependencies)
       : options_(std::move(options)),
         dependencies_(std::move(dependencies)),
-        outbox_(*dependencies_.control, kReportsKept, [this](uint64_t dropped) {
-          dependencies_.log(LogLevel::kWarning,
-                            absl::StrCat(dropped,
-                                         " step reports dropped so far: the coordinator is away "
-                                         "and more of them wait than are kept"));
-        }) {}
+        outbox_(*dependencies_.control, kReportsKept,
+                [this](uint64_t dropped) {
+                  dependencies_.log(
+                      LogLevel::kWarning,
+                      absl::StrCat(dropped,
+                                   " step reports dropped so far: the coordinator is away "
+                                   "and more of them wait than are kept"));
+                }),
+        datasets_(absl::StrCat(options_.folder, "/data")) {}
 
   Register MakeRegister() {
     outbox_.Pause();
@@ -80,7 +71,7 @@ class WorkerHost::Impl {
     WorkerHostOptions options = options_;
     if (!options.peer_silence_max) options.peer_silence_max = std::max(lease_, kSilenceMaxMin);
     job_ = std::make_unique<StageJob>(assignment, std::move(options),
-                                      StageJobContext{dependencies_, outbox_, totals_},
+                                      StageJobContext{dependencies_, outbox_, totals_, datasets_},
                                       std::move(retired_));
   }
 
@@ -122,8 +113,8 @@ class WorkerHost::Impl {
     std::lock_guard<std::mutex> lock(mutex_);
     if (job_ == nullptr) return "idle";
     const Assignment& assignment = job_->assignment();
-    return absl::StrCat("run ", assignment.run, " ", NameOfStage(assignment), " step ",
-                        job_->completed_step(), ", ", job_->phase());
+    return absl::StrCat("run ", assignment.run, " ", job_->name(), " step ", job_->completed_step(),
+                        ", ", job_->phase());
   }
 
   bool busy() const {
@@ -145,6 +136,7 @@ class WorkerHost::Impl {
   const WorkerHostDependencies dependencies_;
   Outbox outbox_;
   ExchangeTotals totals_;
+  data::DatasetStore datasets_;
   mutable std::mutex mutex_;
   absl::Duration lease_ = absl::InfiniteDuration();  // guarded by mutex_; the last one granted
   std::unique_ptr<StageJob> retired_;                // guarded by mutex_

@@ -16,6 +16,7 @@ namespace longhaul::worker {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -312,6 +313,14 @@ TEST_F(WorkerHostTest, AnotherNumericClassIsRefusedBeforeAnythingIsFetched) {
   assignment.epoch = kSecond;
   assignment.numeric_class = compute::MakeCpuBackend(1)->numeric_class();
   AssignAndAwaitReady(assignment);
+}
+
+TEST_F(WorkerHostTest, SaysThatItGoesOnWhileItLoadsACheckpoint) {
+  const checkpoint::Shard shard = Train(OneStage(kFirst, 1));
+  StartHost("another");
+  AssignAndAwaitReady(Continue(OneStage(kSecond, 2), shard));
+  EXPECT_THAT(control_.TakeTexts(), Contains("preparing of r 1.2"));
+  EXPECT_EQ(remote_.shard_fetches(), 1);
 }
 
 TEST_F(WorkerHostTest, AnIndexWithAnotherHashIsRefusedByName) {

@@ -78,6 +78,15 @@ inline Assignment TestAssignment(const run::RunSpec& spec, const std::vector<int
   return assignment;
 }
 
+// Of run "r".
+inline StepReport TestReport(int64_t step, const Epoch& epoch) {
+  StepReport report;
+  report.run = "r";
+  report.epoch = epoch;
+  report.step = step;
+  return report;
+}
+
 // "report 5 of run 1.2", "stored 4 of run 1.2", "failed of run 1.2: why".
 inline std::string ToText(const ToCoordinator& message) {
   const auto place = [](const auto& m) {
@@ -177,6 +186,7 @@ class FakeRemote : public RemoteStore {
   absl::StatusOr<std::string> FetchShard(const std::string& sha256, uint64_t, absl::Time) override {
     std::lock_guard<std::mutex> lock(mutex_);
     ++shard_fetches_;
+    if (fetch_shard_) fetch_shard_();
     if (!fetch_answers_.empty()) {
       const absl::Status answer = OwnCopy(fetch_answers_.front());
       fetch_answers_.pop_front();
@@ -202,6 +212,11 @@ class FakeRemote : public RemoteStore {
   void OnFetchChunk(std::function<void(absl::Time)> fetch_chunk) {
     std::lock_guard<std::mutex> lock(mutex_);
     fetch_chunk_ = std::move(fetch_chunk);
+  }
+  // Called in every fetch of a shard.
+  void OnFetchShard(std::function<void()> fetch_shard) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fetch_shard_ = std::move(fetch_shard);
   }
   void SetIndexStatus(const absl::Status& status) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -319,6 +334,7 @@ class FakeRemote : public RemoteStore {
   data::DatasetIndex index_;
   std::string data_;
   std::function<void(absl::Time)> fetch_chunk_;
+  std::function<void()> fetch_shard_;
   absl::Status index_status_;
   std::map<std::string, std::string> shards_;
   std::deque<absl::Status> fetch_answers_, store_answers_;
