@@ -1,7 +1,10 @@
 #include "worker/comm/collective.h"
 
 #include <bit>
+#include <condition_variable>
 #include <functional>
+#include <future>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -163,11 +166,21 @@ TEST_P(CollectiveTest, AReplicaThatNeverComesIsNamedAtTheDeadline) {
 
 TEST_P(CollectiveTest, CancelEndsAWait) {
   std::vector<float> values(1000, 1);
-  std::thread cancels([&] { collectives_[0]->Cancel(absl::AbortedError("node n is lost")); });
   const absl::Time start = RealClock().Now();
-  absl::Status status =
-      collectives_[0]->AllReduceSum(absl::MakeSpan(values), In(absl::Seconds(60)));
-  cancels.join();
+  absl::Status status;
+  std::promise<void> begins;
+  std::thread waits([&] {
+    begins.set_value();
+    status = collectives_[0]->AllReduceSum(absl::MakeSpan(values), In(absl::Seconds(60)));
+  });
+  begins.get_future().wait();
+  // Gloo's waits cannot be seen from outside; it is there by then.
+  std::mutex mutex;
+  std::condition_variable nothing;
+  std::unique_lock<std::mutex> lock(mutex);
+  RealClock().WaitUntil(lock, nothing, In(absl::Milliseconds(30)), [] { return false; });
+  collectives_[0]->Cancel(absl::AbortedError("node n is lost"));
+  waits.join();
   EXPECT_EQ(status, absl::AbortedError("node n is lost"));
   collectives_[0]->Cancel(absl::AbortedError("another reason"));
   status = collectives_[0]->Broadcast(absl::MakeSpan(values), In(absl::Seconds(60)));

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/testing/two_stages.h"
@@ -176,6 +177,7 @@ TEST_P(ExchangeFaults, CorruptFramesAreSentAgainUntilTheyArriveWhole) {
   const std::unique_ptr<Exchange> sender = MakeTestExchange(options[0], transport, RealClock());
   const std::unique_ptr<Exchange> receiver = MakeTestExchange(options[1], *honest, RealClock());
   network.Listen(TestAddress(1), receiver.get());
+  const absl::Cleanup stop = [&] { network.Stop(TestAddress(1)); };
   const absl::Time soon = RealClock().Now() + absl::Seconds(30);
   for (uint32_t micro_batch = 0; micro_batch < 20; ++micro_batch) {
     const FrameKey key = TestKey(FrameKind::kActivation, micro_batch, 1);
@@ -189,7 +191,6 @@ TEST_P(ExchangeFaults, CorruptFramesAreSentAgainUntilTheyArriveWhole) {
   EXPECT_GE(receiver->counters().corrupt_dropped, 5u);
   EXPECT_GE(sender->counters().frames_resent, 5u);
   EXPECT_EQ(receiver->counters().frames_received, 20u);
-  network.Stop(TestAddress(1));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExchangeFaults, ::testing::Values(1, 4));
@@ -290,8 +291,8 @@ class Silent : public StreamAcceptor {
 
 TEST(ExchangeLifetime, APeerThatNeverAnswersTheHelloIsGivenUpAndNamed) {
   FakeClock clock;
+  Silent silent;  // outlives the network, whose threads are in it
   InProcessNetwork network(clock);
-  Silent silent;
   network.Listen(TestAddress(1), &silent);
   const std::unique_ptr<Transport> transport = network.MakeTransport();
   const std::unique_ptr<Exchange> exchange = MakeTestExchange(TestOptions(0), *transport, clock);

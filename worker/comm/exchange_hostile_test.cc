@@ -327,8 +327,8 @@ TEST(ExchangeLiar, ImpossibleRepliesBreakTheStreamAndAreNamed) {
       {{StreamWelcome{}, FrameConsumed{0}, StreamWelcome{}}, ""},
   };
   for (const auto& [replies, expected] : cases) {
+    Liar liar(replies);  // outlives the network, whose threads are in it
     InProcessNetwork network(RealClock());
-    Liar liar(replies);
     const std::unique_ptr<Transport> transport = network.MakeTransport();
     const std::unique_ptr<Exchange> exchange =
         MakeTestExchange(TestOptions(0), *transport, RealClock());
@@ -343,14 +343,13 @@ TEST(ExchangeLiar, ImpossibleRepliesBreakTheStreamAndAreNamed) {
       status = exchange->Flush(RealClock().Now() + absl::Milliseconds(20));
     } while (!status.ok() && (expected.empty() || !absl::StrContains(status.message(), expected)));
     EXPECT_EQ(status.ok(), expected.empty()) << status;
-    network.Stop(TestAddress(1));
   }
 }
 
 TEST(ExchangeLiar, APeerThatForgotWhatItConsumedIsNamed) {
-  InProcessNetwork network(RealClock());
   Liar consumes({StreamWelcome{0, 0}, FrameConsumed{0}});
   Liar forgets({StreamWelcome{0, 0}});
+  InProcessNetwork network(RealClock());
   const std::unique_ptr<Transport> transport = network.MakeTransport();
   const std::unique_ptr<Exchange> exchange =
       MakeTestExchange(TestOptions(0), *transport, RealClock());
@@ -369,7 +368,6 @@ TEST(ExchangeLiar, APeerThatForgotWhatItConsumedIsNamed) {
     status = exchange->Flush(RealClock().Now() + absl::Milliseconds(20));
     ASSERT_FALSE(status.ok());
   } while (!absl::StrContains(status.message(), "it was restarted within this epoch"));
-  network.Stop(TestAddress(1));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/testing/two_stages.h"
 
@@ -115,6 +116,9 @@ TEST_F(ExchangeRouterTest, TwoStagesTrainThroughRouters) {
   InProcessNetwork network(RealClock());
   const std::unique_ptr<Transport> transport = network.MakeTransport();
   std::unique_ptr<Exchange> stages[2];
+  const absl::Cleanup unregister = [&] {
+    for (ExchangeRouter& router : routers) router.Unregister("first", kTestEpoch);
+  };
   for (int i = 0; i < 2; ++i) {
     network.Listen(TestAddress(i), &routers[i]);
     stages[i] = MakeTestExchange(TestOptions(i), *transport, RealClock());
@@ -127,10 +131,6 @@ TEST_F(ExchangeRouterTest, TwoStagesTrainThroughRouters) {
   ASSERT_TRUE(stages[1]->Receive(0, key, absl::MakeSpan(values), soon).ok());
   EXPECT_EQ(values, TestValues(0));
   EXPECT_TRUE(stages[0]->Flush(soon).ok());
-  for (int i = 0; i < 2; ++i) {
-    routers[i].Unregister("first", kTestEpoch);
-    stages[i].reset();
-  }
 }
 
 }  // namespace

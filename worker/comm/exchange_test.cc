@@ -9,6 +9,7 @@
 #include <limits>
 #include <thread>
 
+#include "base/testing/watched_clock.h"
 #include "worker/comm/testing/two_stages.h"
 
 namespace longhaul::worker {
@@ -120,18 +121,19 @@ TEST(Exchange, AValueThatIsNotFiniteArrivesAsOne) {
 }
 
 TEST(Exchange, SendWaitsWhileTheWindowIsFullAndOnlyForItsKind) {
-  TwoStages stages;
+  WatchedClock clock(RealClock());
+  TwoStages stages(TestOptions(0).links[0], clock);
   stages.Start();
   ASSERT_TRUE(stages.Send(FrameKind::kActivation, 0, 1).ok());
   ASSERT_TRUE(stages.Send(FrameKind::kActivation, 1, 1).ok());
-  std::atomic<bool> sent = false;
+  const absl::Status full =
+      stages.stage(0).Send(1, TestKey(FrameKind::kActivation, 2, 1), TestValues(2), clock.Now());
+  EXPECT_EQ(full.code(), absl::StatusCode::kDeadlineExceeded) << full;
+  const absl::Time start = clock.Now();
   absl::Status status;
-  std::thread sender([&] {
-    status = stages.Send(FrameKind::kActivation, 2, 1);
-    sent = true;
-  });
+  std::thread sender([&] { status = stages.Send(FrameKind::kActivation, 2, 1); });
+  EXPECT_TRUE(clock.AwaitWaits(1, start + absl::Seconds(20)));
   EXPECT_TRUE(stages.Send(FrameKind::kEvaluationActivation, 0, 1).ok());
-  EXPECT_FALSE(sent);
   ASSERT_TRUE(stages.Receive(FrameKind::kActivation, 0, 1).ok());
   sender.join();
   EXPECT_TRUE(status.ok()) << status;
@@ -172,14 +174,17 @@ TEST(Exchange, AFrameOfAnotherSizeIsNotTakenForTheExpectedOne) {
 }
 
 TEST(Exchange, CancelEndsEveryWaitWithItsFirstReason) {
-  TwoStages stages;
+  WatchedClock clock(RealClock());
+  TwoStages stages(TestOptions(0).links[0], clock);
   stages.Start();
   ASSERT_TRUE(stages.Send(FrameKind::kActivation, 0, 1).ok());
   ASSERT_TRUE(stages.Send(FrameKind::kActivation, 1, 1).ok());
+  const absl::Time start = clock.Now();
   absl::Status sent, received, flushed;
   std::thread sender([&] { sent = stages.Send(FrameKind::kActivation, 2, 1); });
   std::thread receiver([&] { received = stages.Receive(FrameKind::kGradient, 0, 0).status(); });
   std::thread flusher([&] { flushed = stages.stage(0).Flush(stages.Soon()); });
+  EXPECT_TRUE(clock.AwaitWaits(3, start + absl::Seconds(20)));
   stages.stage(0).Cancel(absl::AbortedError("the run was stopped"));
   stages.stage(0).Cancel(absl::InternalError("too late"));
   sender.join();

@@ -1,13 +1,12 @@
 #include "worker/comm/sender_connection.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "base/rng.h"
 #include "base/status_macros.h"
+#include "worker/comm/reconnect_pause.h"
 
 namespace longhaul::worker {
 
@@ -43,7 +42,8 @@ void SenderConnection::Run() {
     const absl::Status status = RunStream();
     queue_.Broken(connection_);
     health_.Broken(connection_, status);
-    const absl::Duration pause = Pause();
+    const absl::Duration pause =
+        ReconnectPause(context_.exchange, context_.link, connection_, failures_);
     ++failures_;
     std::unique_lock<std::mutex> lock(mutex_);
     if (context_.clock.WaitUntil(lock, changed_, context_.clock.Now() + pause,
@@ -51,19 +51,6 @@ void SenderConnection::Run() {
       return;
     }
   }
-}
-
-absl::Duration SenderConnection::Pause() const {
-  const absl::Duration longest =
-      std::min(context_.exchange.reconnect_max,
-               context_.exchange.reconnect_min * (int64_t{1} << std::min(failures_, 20)));
-  const uint64_t seed = context_.exchange.jitter_seed;
-  const uint32_t bits =
-      Philox4x32({static_cast<uint32_t>(context_.exchange.stage),
-                  static_cast<uint32_t>(context_.link.peer_stage),
-                  static_cast<uint32_t>(connection_), static_cast<uint32_t>(failures_)},
-                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)})[0];
-  return longest * (0.5 + 0.5 * (bits / 4294967296.0));
 }
 
 absl::Status SenderConnection::RunStream() {

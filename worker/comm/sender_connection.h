@@ -15,9 +15,8 @@
 namespace longhaul::worker {
 
 // Owns a writer thread, and a reader thread for each stream. Never gives up: errors go to `health`
-// and the next attempt follows after a pause that doubles from reconnect_min to reconnect_max, of
-// which half is fixed and half drawn, and begins again once a frame was consumed. All arguments
-// outlive it.
+// and the next attempt follows after a pause (ReconnectPause) that is short again once a frame was
+// consumed. All arguments outlive it.
 class SenderConnection {
  public:
   SenderConnection(const LinkContext& context, int connection, Transport& transport,
@@ -34,8 +33,6 @@ class SenderConnection {
   static constexpr absl::Duration kWelcomeTimeout = absl::Seconds(10);
 
   void Run();
-  // Before the next attempt.
-  absl::Duration Pause() const;
   // One stream, from dialling to its end.
   absl::Status RunStream();
   absl::Status WriteMessages(ClientStream& stream);

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "compute/ops/add.h"
 #include "schedule/instruction_kind.h"
 #include "worker/exec/stopwatch.h"
 
@@ -17,7 +16,7 @@ namespace {
 using schedule::Instruction;
 using schedule::InstructionKind;
 
-// What an instruction was doing, for its error; that of an exchange names frame and peer itself.
+// What an instruction was doing, for its error; one that waits for others names them itself.
 std::string InWords(const Instruction& instruction, bool evaluation) {
   const std::string during = evaluation ? "in the evaluation: " : "";
   switch (instruction.kind) {
@@ -27,6 +26,14 @@ std::string InWords(const Instruction& instruction, bool evaluation) {
       return absl::StrCat(during, "backward of micro-batch ", instruction.micro_batch);
     case InstructionKind::kOptimizerStep:
       return absl::StrCat(during, "optimizer step");
+    case InstructionKind::kDecideVerdict:
+      return absl::StrCat(during, "verdict");
+    case InstructionKind::kReduceGradients:
+    case InstructionKind::kReduceLosses:
+      return absl::StrCat(during, "sum among the replicas");
+    case InstructionKind::kBroadcastTiedSum:
+    case InstructionKind::kBroadcastVerdict:
+      return absl::StrCat(during, "broadcast among the replicas");
     default:
       return absl::StrCat(during, "exchange");
   }

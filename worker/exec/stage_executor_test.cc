@@ -273,9 +273,11 @@ TEST(StageExecutor, APeerThatStopsIsNamedWhenTheDeadlinePasses) {
 TEST(StageExecutor, CancelEndsEveryWaitWithItsReason) {
   ExecutorCluster cluster({.stages = 3});
   const StateBits before = cluster.State();
+  const absl::Time start = cluster.clock().Now();
   std::vector<absl::Status> statuses(3);
   std::thread stage_1([&] { statuses[1] = cluster.executor(1).RunStep(1).status(); });
   std::thread stage_2([&] { statuses[2] = cluster.executor(2).RunStep(1).status(); });
+  EXPECT_TRUE(cluster.clock().AwaitWaits(2, start + kLongWait));
   for (int s = 1; s < 3; ++s) cluster.exchange(s).Cancel(absl::AbortedError("epoch 1.4 is here"));
   stage_1.join();
   stage_2.join();

@@ -112,7 +112,7 @@ ExecutorCluster::ExecutorCluster(const ClusterOptions& options)
       layout_(shape_),
       ranges_(CutEvenly(graph_, options)),
       data_(spec_, options.data),
-      network_(RealClock()) {
+      network_(clock_) {
   const std::vector<schedule::Program> programs = Get(schedule::Generate(options.schedule, shape_));
   Must(schedule::Replay(programs, shape_));
   std::vector<int> replicas;
@@ -135,7 +135,7 @@ void ExecutorCluster::BuildCollectives() {
   for (int stage = 0; stage < stages(); ++stage) {
     const int replicas = layout_.replicas(stage);
     if (replicas == 1) continue;
-    std::vector<std::unique_ptr<Mesh>> meshes = MakeInProcessMeshes(replicas, RealClock());
+    std::vector<std::unique_ptr<Mesh>> meshes = MakeInProcessMeshes(replicas, clock_);
     for (int replica = 0; replica < replicas; ++replica) {
       groups_[layout_.GroupOf(stage, replica)].collective =
           MakeCollective(std::move(meshes[replica]));
@@ -195,8 +195,8 @@ void ExecutorCluster::BuildGroup(int group, const ExecutorOptions& shared,
   }
   parts.transport = network_.MakeTransport();
   parts.exchange =
-      Get(MakeExchange(MakeExchangeOptions(group, programs), *parts.transport, RealClock()));
-  parts.router = std::make_unique<ExchangeRouter>(RealClock());
+      Get(MakeExchange(MakeExchangeOptions(group, programs), *parts.transport, clock_));
+  parts.router = std::make_unique<ExchangeRouter>(clock_);
   parts.router->Register(spec_.name, kEpoch, kToken, parts.exchange.get());
   network_.Listen(Address(group), parts.router.get());
   ExecutorOptions options = shared;
@@ -211,7 +211,7 @@ void ExecutorCluster::BuildGroup(int group, const ExecutorOptions& shared,
   const bool has_batches = stage == 0 || stage == options_.stages - 1;
   parts.executor = std::make_unique<StageExecutor>(
       std::move(options), parts.stage.get(), parts.exchange.get(),
-      has_batches ? &data_.batches() : nullptr, group == 0 ? &directives_ : nullptr, &RealClock());
+      has_batches ? &data_.batches() : nullptr, group == 0 ? &directives_ : nullptr, &clock_);
 }
 
 ExecutorCluster::~ExecutorCluster() {

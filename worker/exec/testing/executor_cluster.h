@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/testing/watched_clock.h"
 #include "compute/backend/backend.h"
 #include "compute/stage/stage.h"
 #include "run/run_spec.h"
@@ -40,6 +41,9 @@ struct ClusterOptions {
   absl::Duration wait_max = absl::Seconds(60);
 };
 
+// A wait with a deadline so far away is a stage's for a peer: those of connections are shorter.
+inline constexpr absl::Duration kLongWait = absl::Seconds(30);
+
 // The last step's gradient by parameter name, summed over tokens and uses.
 using GradientValues = std::map<std::string, std::vector<float>>;
 
@@ -63,6 +67,7 @@ class ExecutorCluster {
   Exchange& exchange(int group) { return *groups_[group].exchange; }
   Collective& collective(int group) { return *groups_[group].collective; }
   DirectiveBox& directives() { return directives_; }
+  WatchedClock& clock() { return clock_; }
   // Breaks every open connection once.
   void BreakConnections();
   const model::Graph& graph() const { return graph_; }
@@ -104,6 +109,7 @@ class ExecutorCluster {
   std::vector<model::OpRange> ranges_;
   const ClusterData data_;
   DirectiveBox directives_;
+  WatchedClock clock_{RealClock()};
   InProcessNetwork network_;
   std::vector<GroupParts> groups_;
 };
