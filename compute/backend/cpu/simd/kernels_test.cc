@@ -258,6 +258,30 @@ std::vector<T> ProductByDefinition(const ProductCall<T>& call, std::vector<T> re
   return result;
 }
 
+// The definition of a sum of a row: element i goes to lane i % 16, in order; then the upper half of
+// the lanes is added to the lower half until one is left.
+template <typename S, typename Term>
+S RowSumByDefinition(int64_t n, const Term& term) {
+  S lanes[16] = {};
+  for (int64_t i = 0; i < n; ++i) lanes[i % 16] += term(i);
+  for (int half = 8; half >= 1; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+
+// The definition of the sum of a column: of 64 rows each, then of these sums.
+template <typename T, typename Term>
+T ColumnSumByDefinition(int64_t rows, const Term& term) {
+  T total = 0;
+  for (int64_t begin = 0; begin < rows; begin += 64) {
+    T stretch = 0;
+    for (int64_t row = begin; row < std::min(rows, begin + 64); ++row) stretch += term(row);
+    total += stretch;
+  }
+  return total;
+}
+
 constexpr int64_t kTraceLengths[] = {1, 2, 7, 15, 16, 17, 31, 33, 48, 63, 100, 1000, 2055};
 
 // Builds with fused multiply-add, and those without.
@@ -269,6 +293,46 @@ TYPED_TEST(KernelsTest, InstructionSetsGiveTheSameBits) {
         EXPECT_TRUE(Trace<TypeParam>(Of<TypeParam>(set), n).Run() ==
                     Trace<TypeParam>(Of<TypeParam>(sets[0]), n).Run())
             << set.name << " differs from " << sets[0].name << " for " << n << " elements";
+      }
+    }
+  }
+}
+
+// Without fused multiply-add too: these sums have none.
+TYPED_TEST(KernelsTest, SumsHaveTheBitsOfTheirDefinition) {
+  using T = TypeParam;
+  for (const int64_t n : kTraceLengths) {
+    const Values left = TestValues(n, 1), right = TestValues(n, 2);
+    const std::vector<T> x(left.begin(), left.end()), y(right.begin(), right.end());
+    const auto square = [&](int64_t i) { return static_cast<double>(x[i]) * x[i]; };
+    for (const InstructionSet& set : Sets()) {
+      SCOPED_TRACE(testing::Message() << set.name << " " << n);
+      const Kernels<T>& kernels = Of<T>(set);
+      EXPECT_EQ(kernels.sum_of_squares(x.data(), n), RowSumByDefinition<double>(n, square));
+      std::vector<T> out(x.size());
+      const double sum = kernels.exponentials(x.data(), T{2}, out.data(), n);
+      double expected = 0;
+      for (int64_t begin = 0; begin < n; begin += 1024) {
+        expected += RowSumByDefinition<T>(std::min<int64_t>(1024, n - begin),
+                                          [&](int64_t i) { return out[begin + i]; });
+      }
+      EXPECT_EQ(sum, expected);
+      EXPECT_EQ(kernels.sum_of_exponentials(x.data(), T{2}, n), expected);
+      for (const int64_t columns : {int64_t{1}, int64_t{7}, int64_t{70}}) {
+        const int64_t rows = n / columns;
+        std::vector<T> sums(static_cast<size_t>(columns), T{5}), centred = sums;
+        kernels.add_column_sums({x.data(), columns}, rows, columns, sums.data());
+        kernels.add_normalized_column_sums(
+            {{x.data(), columns}, {y.data(), columns}, x.data(), y.data()}, rows, columns,
+            centred.data());
+        for (int64_t c = 0; c < columns; ++c) {
+          const auto at = [&](int64_t row) { return x[row * columns + c]; };
+          EXPECT_EQ(sums[c], T{5} + ColumnSumByDefinition<T>(rows, at));
+          const auto product = [&](int64_t row) {
+            return at(row) * ((y[row * columns + c] - x[row]) * y[row]);
+          };
+          EXPECT_EQ(centred[c], T{5} + ColumnSumByDefinition<T>(rows, product));
+        }
       }
     }
   }
