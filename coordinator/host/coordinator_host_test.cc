@@ -1,8 +1,10 @@
 #include "coordinator/host/coordinator_host.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,7 +66,15 @@ class CoordinatorHostTest : public testing::Test {
   }
 
   absl::StatusOr<std::string> Ask(CoordinatorHost::PersonEvent event) {
-    return host_->Request(std::move(event), absl::InfiniteFuture());
+    // The host's clock stands still; a request that is not answered ends with the host.
+    auto answer = std::async(std::launch::async, [&] {
+      return host_->Request(std::move(event), absl::InfiniteFuture());
+    });
+    if (answer.wait_for(std::chrono::seconds(30)) != std::future_status::ready) {
+      ADD_FAILURE() << "a request was not answered";
+      host_->Stop();
+    }
+    return answer.get();
   }
   // One worker, one run in training; returns the session.
   uint64_t Train(const run::RunSpec& spec = SmallRun()) {
@@ -98,13 +108,12 @@ class CoordinatorHostTest : public testing::Test {
   RunRecord Run(const std::string& name = "first") { return host_->Snapshot().runs.at(name); }
   // The run once `is_so`.
   RunRecord WaitForRun(const std::function<bool(const RunRecord&)>& is_so) {
-    while (true) {
-      const uint64_t seen = host_->version();
-      const State state = host_->Snapshot();
-      const auto run = state.runs.find("first");
-      if (run != state.runs.end() && is_so(run->second)) return run->second;
-      host_->WaitForChange(seen, absl::InfiniteFuture());
-    }
+    State state;
+    EXPECT_TRUE(BecomesTrue([&] {
+      state = host_->Snapshot();
+      return state.runs.contains("first") && is_so(state.runs.at("first"));
+    }));
+    return state.runs["first"];
   }
 
   static constexpr Epoch kEpoch = {1, 1};
@@ -188,6 +197,7 @@ TEST_F(CoordinatorHostTest, AKilledCoordinatorGoesOnFromItsFiles) {
   Report(again, 0, 1, 2);
   EXPECT_EQ(Run().phase, RunPhase::kTraining);
   EXPECT_EQ(host_->metrics().CompletedSteps("first", 0, 10)->size(), 2u);
+  host_.reset();  // before its journal
 }
 
 TEST_F(CoordinatorHostTest, AFullDiskUndoesWhatAPersonAsked) {
@@ -328,6 +338,7 @@ TEST_F(CoordinatorHostTest, ACheckpointIsCommittedWhileThePlannerIsBusy) {
   WaitForRun([](const RunRecord& r) { return r.checkpoint.has_value(); });
   EXPECT_EQ(Run("second").phase, RunPhase::kPlanning);
   gate.unlock();
+  host_.reset();  // its planner may still be at the gate
 }
 
 // A worker whose steps take a millisecond says more than a disk can sync one by one.

@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,20 @@
 #include "gtest/gtest.h"
 
 namespace longhaul::coordinator {
+
+// Whether it becomes so within half a minute of real time, whatever a fake clock says.
+inline bool BecomesTrue(const std::function<bool()>& is_so) {
+  std::mutex mutex;
+  std::condition_variable never;
+  std::unique_lock<std::mutex> lock(mutex);
+  const absl::Time deadline = RealClock().Now() + absl::Seconds(30);
+  while (!is_so()) {
+    if (RealClock().Now() >= deadline) return false;
+    RealClock().WaitUntil(lock, never, RealClock().Now() + absl::Milliseconds(1),
+                          [] { return false; });
+  }
+  return true;
+}
 
 // An empty folder of this test, removed at the end.
 class TestFolder {
@@ -51,7 +66,6 @@ class MemoryJournal : public Journal {
   absl::Status Write(const std::vector<const NodeRecord*>& nodes,
                      const std::vector<const RunRecord*>& runs) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ++writes_;
     if (!failure_.ok()) return OwnCopy(failure_);
     for (const NodeRecord* node : nodes) nodes_[node->facts.profile.name] = *node;
     for (const RunRecord* run : runs) runs_[run->spec.name] = *run;
@@ -61,15 +75,10 @@ class MemoryJournal : public Journal {
     const std::lock_guard<std::mutex> lock(mutex_);
     failure_ = OwnCopy(failure);
   }
-  int writes() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return writes_;
-  }
 
  private:
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   absl::Status failure_;
-  int writes_ = 0;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, RunRecord> runs_;
 };
