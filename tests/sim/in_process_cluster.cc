@@ -1,7 +1,6 @@
 #include "tests/sim/in_process_cluster.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -22,6 +21,7 @@
 #include "model/family.h"
 #include "tests/sim/convert.h"
 #include "tests/sim/paced_transport.h"
+#include "tests/sim/real_time.h"
 #include "worker/comm/exchange.h"
 #include "worker/host/worker_host.h"
 
@@ -129,9 +129,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
     // A person's request would overtake it.
     const auto is_ours = [&](const auto& node) { return node.second.session == session; };
     const auto is_known = [&] { return absl::c_any_of(coordinator.Snapshot().nodes, is_ours); };
-    for (uint64_t seen = coordinator.version(); !is_known(); seen = coordinator.version()) {
-      coordinator.WaitForChange(seen, absl::InfiniteFuture());
-    }
+    LH_CHECK(BecomesTrue(is_known), name_, " is not accepted");
   }
 
   void Disconnect() {
@@ -165,6 +163,7 @@ class InProcessCluster::Worker : public worker::ControlLink {
     return true;
   }
   const std::string& address() const { return address_; }
+  std::optional<control::Attachment> attachment() const { return host_->MakeRegister().attachment; }
 
  private:
   InProcessCluster& cluster_;
@@ -298,7 +297,7 @@ void InProcessCluster::BreakLinks(const std::string& name) {
 }
 
 void InProcessCluster::Ask(coordinator::CoordinatorHost::PersonEvent event) {
-  const auto answer = host().Request(std::move(event), absl::InfiniteFuture());
+  const auto answer = AnswerOf(host(), std::move(event));
   ASSERT_TRUE(answer.ok()) << answer.status();
 }
 
@@ -316,12 +315,8 @@ void InProcessCluster::Advance() {
     if (worker->connected()) worker->Send(worker::Heartbeat());
   }
   clock_.Advance(absl::Milliseconds(10));
-  // Let some real time pass too, or simulated time outruns the work. No outcome depends on it.
-  std::mutex mutex;
-  std::condition_variable never;
-  std::unique_lock<std::mutex> lock(mutex);
-  RealClock().WaitUntil(lock, never, RealClock().Now() + absl::Milliseconds(1),
-                        [] { return false; });
+  // Or simulated time outruns the work.
+  PassRealTime();
 }
 
 void InProcessCluster::WaitFor(const std::string& what, const std::function<bool()>& condition) {
@@ -353,6 +348,10 @@ coordinator::RunRecord InProcessCluster::Run(const std::string& run) {
   const auto record = state.runs.find(run);
   LH_CHECK(record != state.runs.end(), run);
   return record->second;
+}
+
+int64_t InProcessCluster::StepAt(const std::string& worker) {
+  return workers_.at(worker)->attachment().value().step;
 }
 
 std::vector<coordinator::CompletedStep> InProcessCluster::Steps(const std::string& run) {

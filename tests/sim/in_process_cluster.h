@@ -59,6 +59,8 @@ class InProcessCluster {
   // --- what a test looks at ---
 
   coordinator::RunRecord Run(const std::string& run);
+  // Newest step that the worker has completed, of the stage it is assigned.
+  int64_t StepAt(const std::string& worker);
   // Steps that a person would have been shown, from 1.
   std::vector<coordinator::CompletedStep> Steps(const std::string& run);
   // State of the newest checkpoint, put together from its shards.

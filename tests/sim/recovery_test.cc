@@ -1,5 +1,7 @@
 // The whole system in one process: every way of getting to the last step gives the same bits, and
 // what a person is shown has every step once.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -65,7 +67,7 @@ class RecoveryTest : public testing::Test {
     }
   }
 
-  InProcessCluster cluster_{testing::TempDir() + "longhaul-sim-" +
+  InProcessCluster cluster_{testing::TempDir() + "longhaul-sim-" + std::to_string(getpid()) + "-" +
                             testing::UnitTest::GetInstance()->current_test_info()->name()};
 };
 
@@ -162,7 +164,11 @@ TEST_F(RecoveryTest, TrainingGoesOnWithoutTheCoordinator) {
   spec.stages = 2;
   cluster_.StartRun(spec);
   cluster_.WaitForStep("alone", 2);
+  const std::string last = cluster_.Run("alone").plan->stages[1].node;
   cluster_.KillCoordinator();
+  const int64_t before = cluster_.StepAt(last);
+  ASSERT_LT(before, kSteps - 2) << "it was over before the coordinator was";
+  cluster_.WaitFor("later steps", [&] { return cluster_.StepAt(last) > before + 2; });
   cluster_.StartCoordinator();
   const Epoch epoch = cluster_.Run("alone").epoch;
   cluster_.WaitForState("alone", RunState::kDone);
