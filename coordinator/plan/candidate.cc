@@ -8,6 +8,7 @@
 #include "compression/codec.h"
 #include "coordinator/plan/codecs.h"
 #include "coordinator/plan/host_sharing.h"
+#include "coordinator/plan/link_costs.h"
 #include "coordinator/plan/memory_fits.h"
 #include "coordinator/plan/partition.h"
 
@@ -58,38 +59,17 @@ absl::Status AddLink(const Job& job, double cut_bytes, Candidate& candidate, int
                      schedule::TimelineCosts& costs) {
   const NodeProfile& from = job.eligible.nodes[candidate.nodes[stage]];
   const NodeProfile& to = job.eligible.nodes[candidate.nodes[stage + 1]];
-  const Link there = job.links.Between(from, to);
-  const Link back = job.links.Between(to, from);
+  const LinkPair link = PairBetween(job.links, from, to);
   const double elements = cut_bytes / sizeof(float);
   LH_ASSIGN_OR_RETURN(const compression::Codec* codec,
-                      ChooseCodec(job.spec.codec, elements, there, back));
-  const FrameSeconds activation = FrameSecondsOf(*codec, elements, there);
-  const FrameSeconds gradient = FrameSecondsOf(*codec, elements, back);
-  costs.activation_latency.push_back(there.latency_seconds);
-  costs.activation_transfer.push_back(activation.transfer);
-  costs.activation_encode.push_back(activation.encode);
-  costs.activation_decode.push_back(activation.decode);
-  costs.gradient_latency.push_back(back.latency_seconds);
-  costs.gradient_transfer.push_back(gradient.transfer);
-  costs.gradient_encode.push_back(gradient.encode);
-  costs.gradient_decode.push_back(gradient.decode);
+                      ChooseCodec(job.spec.codec, elements, link.there, link.back));
+  AddFrames(link, *codec, elements, costs);
   candidate.plan.link_codecs.push_back(std::string(codec->name()));
-  candidate.plan.wan_links += there.crosses_sites ? 1 : 0;
-  candidate.link_busy_seconds.push_back(job.micro_batches() *
-                                        std::max(activation.transfer, gradient.transfer));
+  candidate.plan.wan_links += link.there.crosses_sites ? 1 : 0;
+  candidate.link_busy_seconds.push_back(
+      job.micro_batches() *
+      std::max(costs.activation_transfer.back(), costs.gradient_transfer.back()));
   return absl::OkStatus();
-}
-
-void AddTiedTraffic(const Job& job, const Candidate& candidate, schedule::TimelineCosts& costs) {
-  if (job.TiedBytes() == 0 || candidate.nodes.size() < 2) return;
-  const NodeProfile& first = job.eligible.nodes[candidate.nodes.front()];
-  const NodeProfile& last = job.eligible.nodes[candidate.nodes.back()];
-  const Link up = job.links.Between(last, first);
-  const Link down = job.links.Between(first, last);
-  costs.tied_gradient_latency = up.latency_seconds;
-  costs.tied_gradient_transfer = job.TiedBytes() / up.bytes_per_second;
-  costs.tied_sum_latency = down.latency_seconds;
-  costs.tied_sum_transfer = job.TiedBytes() / down.bytes_per_second;
 }
 
 // The stages of the plan, and what they compute. The plan states seconds while every node of a host
@@ -144,8 +124,7 @@ std::vector<std::string> SitesOf(const Job& job, const Candidate& candidate) {
 }
 
 absl::StatusOr<SiteLeg> LegBetween(const Job& job, const NodeProfile& from, const NodeProfile& to) {
-  const Link there = job.links.Between(from, to);
-  const Link back = job.links.Between(to, from);
+  const auto [there, back] = PairBetween(job.links, from, to);
   const double elements = job.CutElementsMax();
   LH_ASSIGN_OR_RETURN(const compression::Codec* codec,
                       ChooseCodec(job.spec.codec, elements, there, back));
@@ -177,7 +156,11 @@ absl::StatusOr<std::optional<Candidate>> Evaluate(const Job& job, Cutting& cutti
     const double cut_bytes = cutting.units.CutBytes(partition->bounds[stage + 1]);
     LH_RETURN_IF_ERROR(AddLink(job, cut_bytes, candidate, static_cast<int>(stage), costs));
   }
-  AddTiedTraffic(job, candidate, costs);
+  if (nodes.size() > 1) {
+    const std::vector<NodeProfile>& profiles = job.eligible.nodes;
+    AddTiedTraffic(PairBetween(job.links, profiles[nodes.front()], profiles[nodes.back()]),
+                   job.TiedBytes(), costs);
+  }
   LH_ASSIGN_OR_RETURN(StepPrediction prediction, schedule.Predict(costs));
   candidate.plan.step_seconds = prediction.step_seconds;
   candidate.stage_busy_seconds = std::move(prediction.compute_seconds);

@@ -83,6 +83,19 @@ bool HasTied(const model::Graph& graph, model::OpRange range) {
 
 }  // namespace
 
+double TiedBytes(const model::Graph& graph, model::OpRange first, model::OpRange last) {
+  const std::vector<int> of_first = graph.ParametersOf(first);
+  const std::vector<int> of_last = graph.ParametersOf(last);
+  double bytes = 0;
+  for (const int tied : graph.TiedParameters()) {
+    if (std::binary_search(of_first.begin(), of_first.end(), tied) &&
+        std::binary_search(of_last.begin(), of_last.end(), tied)) {
+      bytes += sizeof(float) * static_cast<double>(graph.parameters[tied].elements());
+    }
+  }
+  return bytes;
+}
+
 Units::Units(const model::Graph& graph, int64_t micro_batch, const std::vector<int>& cuts,
              const std::vector<double>& cut_bytes)
     : graph_(graph), micro_batch_(micro_batch) {
@@ -106,14 +119,7 @@ Units::Units(const model::Graph& graph, int64_t micro_batch, const std::vector<i
   }
   cut_bytes_.pop_back();
   if (period_ > 0 && HasTied(graph, Ops(1, alike_end_))) period_ = alike_end_ = 0;
-  const std::vector<int> first = graph.ParametersOf(Ops(0, 1));
-  const std::vector<int> last = graph.ParametersOf(Ops(count() - 1, count()));
-  for (const int tied : graph.TiedParameters()) {
-    if (std::binary_search(first.begin(), first.end(), tied) &&
-        std::binary_search(last.begin(), last.end(), tied)) {
-      tied_bytes_ += sizeof(float) * static_cast<double>(graph.parameters[tied].elements());
-    }
-  }
+  tied_bytes_ = coordinator::TiedBytes(graph, Ops(0, 1), Ops(count() - 1, count()));
 }
 
 NodeCosts::NodeCosts(const Units& units, const NodeProfile& node) {

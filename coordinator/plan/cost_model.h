@@ -52,6 +52,9 @@ class Units {
   bool even_cuts_ = true;
 };
 
+// fp32 bytes of the tied parameters that both ranges have.
+double TiedBytes(const model::Graph& graph, model::OpRange first, model::OpRange last);
+
 // Predicted seconds of units on one node that nobody shares a host with.
 struct UnitSeconds {
   double forward = 0;   // one micro-batch

@@ -8,9 +8,9 @@
 
 #include "base/status_macros.h"
 #include "compression/codec.h"
-#include "coordinator/plan/codecs.h"
 #include "coordinator/plan/cost_model.h"
 #include "coordinator/plan/host_sharing.h"
+#include "coordinator/plan/link_costs.h"
 #include "coordinator/plan/replicas.h"
 #include "coordinator/plan/schedule_model.h"
 #include "model/cost.h"
@@ -54,7 +54,6 @@ class Costing {
   int micro_batches() const { return static_cast<int>(layout_.request.spec.train.micro_batches()); }
   bool exact() const { return layout_.request.spec.exact_replicas; }
   double Share(size_t group) const { return ShareOf(hosts_, hosts_.host[group]); }
-  double TiedBytes() const;
   std::vector<int> SharesOf(int stage) const;
   void AddGroup(size_t group, int share, int slots, Plan& plan) const;
   absl::Status AddLink(int stage, schedule::TimelineCosts& costs) const;
@@ -68,21 +67,6 @@ class Costing {
   Hosts hosts_;
   std::vector<GroupSeconds> seconds_;
 };
-
-double Costing::TiedBytes() const {
-  const std::vector<StagePlacement>& stages = layout_.plan.stages;
-  if (stages.size() < 2) return 0;
-  const std::vector<int> first = layout_.graph.ParametersOf(stages.front().range);
-  const std::vector<int> last = layout_.graph.ParametersOf(stages.back().range);
-  double bytes = 0;
-  for (const int tied : layout_.graph.TiedParameters()) {
-    if (std::binary_search(first.begin(), first.end(), tied) &&
-        std::binary_search(last.begin(), last.end(), tied)) {
-      bytes += sizeof(float) * static_cast<double>(layout_.graph.parameters[tied].elements());
-    }
-  }
-  return bytes;
-}
 
 std::vector<int> Costing::SharesOf(int stage) const {
   const int replicas = static_cast<int>(layout_.nodes[stage].size());
@@ -112,25 +96,13 @@ void Costing::AddGroup(size_t group, int share, int slots, Plan& plan) const {
 
 // Of the link behind `stage`, which the leaders' sites decide.
 absl::Status Costing::AddLink(int stage, schedule::TimelineCosts& costs) const {
-  const NodeProfile& from = nodes_[leaders_[stage]];
-  const NodeProfile& to = nodes_[leaders_[stage + 1]];
-  const Link there = layout_.links.Between(from, to);
-  const Link back = layout_.links.Between(to, from);
   const int64_t bytes = model::BoundaryBytes(layout_.graph, layout_.plan.stages[stage].range.end,
                                              layout_.request.spec.train.micro_batch);
   const double elements = static_cast<double>(bytes) / sizeof(float);
   LH_ASSIGN_OR_RETURN(const compression::Codec* codec,
                       compression::FindCodec(absl::string_view(layout_.plan.link_codecs[stage])));
-  const FrameSeconds activation = FrameSecondsOf(*codec, elements, there);
-  const FrameSeconds gradient = FrameSecondsOf(*codec, elements, back);
-  costs.activation_latency.push_back(there.latency_seconds);
-  costs.activation_transfer.push_back(activation.transfer);
-  costs.activation_encode.push_back(activation.encode);
-  costs.activation_decode.push_back(activation.decode);
-  costs.gradient_latency.push_back(back.latency_seconds);
-  costs.gradient_transfer.push_back(gradient.transfer);
-  costs.gradient_encode.push_back(gradient.encode);
-  costs.gradient_decode.push_back(gradient.decode);
+  AddFrames(PairBetween(layout_.links, nodes_[leaders_[stage]], nodes_[leaders_[stage + 1]]),
+            *codec, elements, costs);
   return absl::OkStatus();
 }
 
@@ -153,18 +125,15 @@ void Costing::AddCollectives(double tied_bytes, schedule::TimelineCosts& costs) 
     costs.tied_broadcast_seconds.push_back(
         tied ? rounds * (link.latency_seconds + tied_bytes / link.bytes_per_second) : 0);
   }
-  if (tied_bytes == 0) return;
-  const Link up = layout_.links.Between(nodes_[leaders_.back()], nodes_[leaders_.front()]);
-  const Link down = layout_.links.Between(nodes_[leaders_.front()], nodes_[leaders_.back()]);
-  costs.tied_gradient_latency = up.latency_seconds;
-  costs.tied_gradient_transfer = tied_bytes / up.bytes_per_second;
-  costs.tied_sum_latency = down.latency_seconds;
-  costs.tied_sum_transfer = tied_bytes / down.bytes_per_second;
+  AddTiedTraffic(PairBetween(layout_.links, nodes_[leaders_.front()], nodes_[leaders_.back()]),
+                 tied_bytes, costs);
 }
 
 absl::StatusOr<Plan> Costing::Make() {
   const int stages = static_cast<int>(leaders_.size());
-  const double tied_bytes = TiedBytes();
+  const std::vector<StagePlacement>& ranges = layout_.plan.stages;
+  const double tied_bytes =
+      stages < 2 ? 0 : TiedBytes(layout_.graph, ranges.front().range, ranges.back().range);
   std::vector<std::vector<int>> shares;
   for (int stage = 0; stage < stages; ++stage) shares.push_back(SharesOf(stage));
   const schedule::Shape shape = {
