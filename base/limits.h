@@ -6,6 +6,8 @@
 
 namespace longhaul {
 
+// Device groups of one plan: its stages, each with its replicas.
+inline constexpr int kGroupsMax = 1024;
 // Replicas of one stage.
 inline constexpr int kReplicasMax = 64;
 // What one replica tells its peers, so that they can meet: bytes on the control stream.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/status_macros.h"
 #include "compression/codec.h"
 #include "coordinator/plan/planner.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int64_t kSchema = 1;
 constexpr size_t kBytesMax = size_t{4} << 20;
-constexpr size_t kStagesMax = 4096;
+constexpr size_t kStagesMax = kGroupsMax;
 constexpr size_t kReasonsMax = 8192;
 constexpr int64_t kMemoryMax = std::numeric_limits<int64_t>::max() / 8;  // six of them still add up
 constexpr int64_t kIntMax = std::numeric_limits<int>::max();

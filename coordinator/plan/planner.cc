@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/limits.h"
 #include "base/status_macros.h"
 #include "coordinator/plan/candidate.h"
 #include "coordinator/plan/effort.h"
@@ -195,7 +196,10 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
                          ? request.stages
                          : static_cast<int>(std::min<int64_t>(request.spec.stages,
                                                               std::numeric_limits<int>::max()));
+  LH_RETURN_IF_ERROR(CheckGroups(request.spec, stages));
   LH_ASSIGN_OR_RETURN(EligibleNodes eligible, SelectNodes(request, stages));
+  PlanRequest usable = request;
+  usable.nodes = eligible.nodes;
   const int nodes = static_cast<int>(eligible.nodes.size());
   Job job(request.spec, std::move(graph), std::move(eligible), Links(request.links));
   if (stages > job.StagesMax()) {
@@ -203,10 +207,10 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
         "the model can be cut into at most ", FormatCount(job.StagesMax(), "stage"), "; ", stages,
         " were asked for: set pipeline.stages to ", job.StagesMax(), " or less"));
   }
-  Planner planner(request, job, stages > 0);
+  Planner planner(usable, job, stages > 0);
   LH_RETURN_IF_ERROR(planner.ComputeLegs());
   const int units = job.cheapest.units.count();
-  const int most = std::min(units, nodes);
+  const int most = std::min({units, nodes, kGroupsMax});
   const Effort effort = stages > 0 ? EffortForCount(units, stages, job.micro_batches())
                                    : EffortForCounts(units, most, job.micro_batches());
   LH_RETURN_IF_ERROR(planner.TryCounts(effort));

@@ -97,9 +97,10 @@ TEST(NumericClass, MoreStagesThanTheClassHasNodesIsRefusedWithTheClasses) {
   PlanRequest request = RequestOf(4);
   request.nodes[1].numeric_class = "avx512";
   request.spec.stages = 4;
-  EXPECT_THAT(RefusalOf(request),
-              AllOf(HasSubstr("numeric class 'avx2'"), HasSubstr("3 of 'avx2' (n0, n2, n3)"),
-                    HasSubstr("1 of 'avx512' (n1)"), HasSubstr("cpu.isa")));
+  EXPECT_THAT(
+      RefusalOf(request),
+      AllOf(HasSubstr("numeric class 'avx2'"), HasSubstr("3 of 'avx2' (n0, n2, n3)"),
+            HasSubstr("1 of 'avx512' (n1)"), HasSubstr("machines of one kind, with one build")));
 }
 
 TEST(NumericClass, ARunKeepsItsClass) {
@@ -123,6 +124,17 @@ TEST(Refusal, NodesWithoutUsableSpeedAreLeftOut) {
   EXPECT_THAT(NodesOf(*plan), ElementsAre("n1"));
   request.nodes[1].threads = 0;
   EXPECT_THAT(RefusalOf(request), HasSubstr("flops_per_second is nan"));
+}
+
+TEST(Refusal, MoreDeviceGroupsThanARunMayHave) {
+  PlanRequest request = RequestOf(2);
+  request.stages = 1025;
+  EXPECT_THAT(RefusalOf(request), HasSubstr("ask for 1025 nodes, more than the 1024"));
+  request.stages = 17;
+  request.spec.replicas = {64};
+  EXPECT_THAT(RefusalOf(request), HasSubstr("ask for 1088 nodes, more than the 1024"));
+  request.stages = 16;
+  EXPECT_THAT(RefusalOf(request), HasSubstr("pipeline.stages is 16 but 2 nodes are available"));
 }
 
 TEST(Refusal, RequestsThatMakeNoSense) {

@@ -47,14 +47,13 @@ int Wanted(const run::RunSpec& spec, size_t stage, size_t stages) {
 }
 
 // Free nodes of the site that may be replicas, the fastest first.
-std::vector<const NodeProfile*> SpareNodes(const PlanRequest& request, const Plan& plan,
-                                           const NodesByStage& nodes, const std::string& site) {
+std::vector<const NodeProfile*> SpareNodes(const PlanRequest& request, const NodesByStage& nodes,
+                                           const std::string& site) {
   std::set<const NodeProfile*> taken;
   for (const auto& of_stage : nodes) taken.insert(of_stage.begin(), of_stage.end());
   std::vector<const NodeProfile*> spare;
   for (const NodeProfile& node : request.nodes) {
-    if (node.site == site && node.trusted_network && node.numeric_class == plan.numeric_class &&
-        node.flops_per_second > 0 && !taken.contains(&node)) {
+    if (node.site == site && node.trusted_network && !taken.contains(&node)) {
       spare.push_back(&node);
     }
   }
@@ -66,21 +65,20 @@ std::vector<const NodeProfile*> SpareNodes(const PlanRequest& request, const Pla
 }
 
 // Adds `count` spare nodes to the stage; false if there are fewer.
-bool Extend(const PlanRequest& request, const Plan& plan, size_t stage, size_t count,
-            NodesByStage& nodes) {
+bool Extend(const PlanRequest& request, size_t stage, size_t count, NodesByStage& nodes) {
   const NodeProfile& leader = *nodes[stage].front();
   if (count == 0) return true;
-  const std::vector<const NodeProfile*> spare = SpareNodes(request, plan, nodes, leader.site);
+  const std::vector<const NodeProfile*> spare = SpareNodes(request, nodes, leader.site);
   if (!leader.trusted_network || spare.size() < count) return false;
   nodes[stage].insert(nodes[stage].end(), spare.begin(), spare.begin() + count);
   return true;
 }
 
 // The first stage that cannot have the replicas that are wanted; -1: none. They are in `nodes`.
-int ExtendAll(const PlanRequest& request, const Plan& plan, NodesByStage& nodes) {
+int ExtendAll(const PlanRequest& request, NodesByStage& nodes) {
   for (size_t stage = 0; stage < nodes.size(); ++stage) {
     const int wanted = std::max(1, Wanted(request.spec, stage, nodes.size()));
-    if (!Extend(request, plan, stage, wanted - 1, nodes)) return static_cast<int>(stage);
+    if (!Extend(request, stage, wanted - 1, nodes)) return static_cast<int>(stage);
   }
   return -1;
 }
@@ -185,7 +183,10 @@ absl::StatusOr<Plan> AddWhilePays(const ReplicaLayout& start, Plan best) {
       if (Wanted(layout.request.spec, stage, layout.nodes.size()) != 0) continue;
       const NodesByStage before = layout.nodes;
       const size_t more = NextStep(layout.request.spec, layout.nodes[stage].size());
-      if (more == 0 || !Extend(layout.request, layout.plan, stage, more, layout.nodes)) continue;
+      if (more == 0 || best.stages.size() + more > size_t{kGroupsMax} ||
+          !Extend(layout.request, stage, more, layout.nodes)) {
+        continue;
+      }
       LH_ASSIGN_OR_RETURN(Plan plan, PlanOf(layout));
       if (FindTooLarge(layout.request, plan) < 0 && plan.step_seconds < kPays * best.step_seconds) {
         best = std::move(plan);
@@ -247,18 +248,31 @@ std::vector<int> SharesBySpeed(absl::Span<const double> seconds, int micro_batch
   return shares;
 }
 
+absl::Status CheckGroups(const run::RunSpec& spec, int stages) {
+  int64_t groups = stages;
+  for (int stage = 0; stage < std::min(stages, kGroupsMax); ++stage) {
+    const auto count = static_cast<size_t>(stages);
+    groups += std::max(1, Wanted(spec, static_cast<size_t>(stage), count)) - 1;
+  }
+  if (groups <= kGroupsMax) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("pipeline.stages and pipeline.replicas ask for ", groups,
+                   " nodes, more than the ", kGroupsMax, " that a run may have; ask for fewer"));
+}
+
 bool HasRoomForReplicas(const PlanRequest& request, const Plan& plan) {
   NodesByStage nodes = LeadersOf(request, plan);
-  return ExtendAll(request, plan, nodes) < 0;
+  return CheckGroups(request.spec, plan.StageCount()).ok() && ExtendAll(request, nodes) < 0;
 }
 
 absl::StatusOr<Plan> AddReplicas(const PlanRequest& request, const model::Graph& graph,
                                  const Plan& plan) {
   if (request.spec.replicas == std::vector<int64_t>{1} && !request.spec.exact_replicas) return plan;
+  LH_RETURN_IF_ERROR(CheckGroups(request.spec, plan.StageCount()));
   LH_RETURN_IF_ERROR(CheckWanted(request, plan.stages.size()));
   const Links links(request.links);
   ReplicaLayout layout{request, graph, links, plan, LeadersOf(request, plan)};
-  if (const int stage = ExtendAll(request, plan, layout.nodes); stage >= 0) {
+  if (const int stage = ExtendAll(request, layout.nodes); stage >= 0) {
     return TooFewNodes(request, plan, stage);
   }
   LH_ASSIGN_OR_RETURN(Plan best, PlanOf(layout));

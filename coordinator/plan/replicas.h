@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "coordinator/plan/plan.h"
@@ -17,6 +18,11 @@ namespace longhaul::coordinator {
 // `micro_batches`: the shares whose slowest replica is done first. There are enough for all.
 std::vector<int> SharesBySpeed(absl::Span<const double> seconds, int micro_batches);
 
+// FailedPrecondition when so many stages with the replicas that the run asks for are more device
+// groups than a plan may have.
+absl::Status CheckGroups(const run::RunSpec& spec, int stages);
+
+// Here and below `request` has only nodes that SelectNodes chose.
 // Whether the nodes that the plan leaves free give every stage as many replicas in its site as
 // pipeline.replicas says.
 bool HasRoomForReplicas(const PlanRequest& request, const Plan& plan);

@@ -144,6 +144,15 @@ TEST(Replicas, AreInTheStagesSiteAndOnTrustedNetworks) {
               HasSubstr("site east has 3 nodes, 3 of them with `trusted_network: true`"));
 }
 
+TEST(Replicas, AreNoNodesThatThePlannerLeavesOut) {
+  std::vector<NodeProfile> nodes = Nodes(4);
+  nodes[1].bytes_per_second = 0;
+  nodes[2].threads = 0;
+  EXPECT_THAT(NodesOf(PlanFor(WithReplicas(nodes, {2}, 1))), ElementsAre("east0", "east3"));
+  EXPECT_THAT(NodesOf(PlanFor(WithReplicas(nodes, {0}, 1))), ElementsAre("east0", "east3"));
+  EXPECT_THAT(RefusalOf(WithReplicas(nodes, {3}, 1)), HasSubstr("site east has 2 nodes"));
+}
+
 TEST(Replicas, ExactOnesTakeEqualBlocksAndMoreMemory) {
   PlanRequest request = WithReplicas(Nodes(4), {4}, 1);
   const int64_t plain = PlanFor(request).stages[0].memory.gradients;

@@ -61,8 +61,8 @@ std::string ClassList(const Classes& classes) {
 }
 
 constexpr absl::string_view kClassRemedy =
-    "nodes of different classes do not compute the same bits; give all nodes the same build and "
-    "pin cpu.isa (for example `cpu: {isa: avx2}`) in their configuration";
+    "nodes of different classes do not compute the same bits; what helps is enough machines of one "
+    "kind, with one build";
 
 absl::Status NotEnoughNodes(int stages, size_t nodes, const std::vector<std::string>& excluded) {
   return absl::FailedPreconditionError(

@@ -16,7 +16,7 @@
 namespace longhaul::daemon {
 
 // Upper bounds on what a message may state. Far beyond any real cluster, far below any overflow.
-inline constexpr uint64_t kStagesMax = 1024;
+inline constexpr uint64_t kStagesMax = kGroupsMax;
 inline constexpr uint64_t kStepsMax = uint64_t{1} << 50;
 inline constexpr uint64_t kCountMax = uint64_t{1} << 62;
 inline constexpr size_t kTextBytesMax = 4096;
