@@ -110,6 +110,7 @@ void Database::RollBack() {
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path,
                                                          const DatabaseSchema& schema) {
+  LH_CHECK(static_cast<int>(schema.upgrades.size()) == schema.version - 1, schema.kind);
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
@@ -143,12 +144,19 @@ absl::Status Database::CheckSchema(const DatabaseSchema& schema) {
     return absl::FailedPreconditionError(
         absl::StrCat(path_, " is a ", select.Text(0), ", not a ", schema.kind));
   }
-  if (select.Whole(1) != schema.version) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path_, " has schema version ", select.Whole(1), " but this build knows version ",
-        schema.version, "; use the build that wrote it, or a newer one"));
+  const int64_t version = select.Whole(1);
+  if (version == schema.version) return absl::OkStatus();
+  if (version < 1 || version > schema.version) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, " has schema version ", version, " but this build knows version ",
+                     schema.version, "; use the build that wrote it, or a newer one"));
   }
-  return absl::OkStatus();
+  for (int64_t from = version; from < schema.version; ++from) {
+    LH_RETURN_IF_ERROR(Execute(schema.upgrades[static_cast<size_t>(from - 1)]));
+  }
+  LH_ASSIGN_OR_RETURN(Statement update, Prepare("UPDATE schema_version SET version = ?"));
+  update.BindWhole(1, schema.version);
+  return update.Run();
 }
 
 }  // namespace longhaul::coordinator

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -52,13 +53,16 @@ struct DatabaseSchema {
   std::string kind;  // "coordinator journal", for messages and stored in the file
   int version = 1;
   std::string creation;  // statements that make the tables of an empty file
+  // Statements that bring a file of version 1 to version 2, of 2 to 3, ...; for all but the newest.
+  std::vector<std::string> upgrades = {};
 };
 
 // One file, locked against other processes, write-ahead log, every commit synced to the disk. One
 // thread at a time.
 class Database {
  public:
-  // Makes the file if it is absent. FailedPrecondition for another kind or a newer version;
+  // Makes the file if it is absent, and upgrades one of an older version. FailedPrecondition for
+  // another kind or a newer version;
   // DataLoss for a damaged file; Unavailable if another process has it.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path,
                                                         const DatabaseSchema& schema);

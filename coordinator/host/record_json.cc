@@ -13,7 +13,8 @@ namespace longhaul::coordinator {
 namespace {
 
 constexpr int64_t kSchema = 1;
-// A manifest lists every parameter of the model; the largest models have some ten thousand.
+// Of runs; those of schema 1 hold manifests.
+constexpr int64_t kRunSchema = 2;
 constexpr size_t kRecordBytesMax = size_t{64} << 20;
 constexpr int64_t kWholeMax = std::numeric_limits<int64_t>::max();
 
@@ -83,6 +84,8 @@ absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
   return profile;
 }
 
+Json EpochToJson(const Epoch& epoch) { return {{"term", epoch.term}, {"number", epoch.number}}; }
+
 absl::StatusOr<Epoch> EpochFromJson(const Json& json) {
   constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();
   LH_ASSIGN_OR_RETURN(const Json* epoch, JsonObject(json, "epoch"));
@@ -91,18 +94,25 @@ absl::StatusOr<Epoch> EpochFromJson(const Json& json) {
   return Epoch{static_cast<uint32_t>(term), static_cast<uint32_t>(number)};
 }
 
+Json IdToJson(const ManifestId& id) {
+  return {{"epoch", EpochToJson(id.epoch)}, {"step", id.step}};
+}
+
+absl::StatusOr<ManifestId> IdFromJson(const Json& json) {
+  ManifestId id;
+  LH_ASSIGN_OR_RETURN(id.epoch, EpochFromJson(json));
+  LH_ASSIGN_OR_RETURN(id.step, JsonWhole(json, "step", 0, kWholeMax));
+  return id;
+}
+
 // The nested object under `key` as text for its own parser.
 absl::StatusOr<std::string> Nested(const Json& json, const char* key) {
   LH_ASSIGN_OR_RETURN(const Json* nested, JsonObject(json, key));
   return Dump(*nested);
 }
 
-// Members that may be absent: the plan and the checkpoints.
-absl::Status ReadOptional(const Json& json, RunRecord& record) {
-  if (json.contains("plan")) {
-    LH_ASSIGN_OR_RETURN(const std::string text, Nested(json, "plan"));
-    LH_ASSIGN_OR_RETURN(record.plan, PlanFromJson(text));
-  }
+// Of schema 1.
+absl::Status ReadWholeManifests(const Json& json, RunRecord& record) {
   if (json.contains("checkpoint")) {
     LH_ASSIGN_OR_RETURN(const std::string text, Nested(json, "checkpoint"));
     LH_ASSIGN_OR_RETURN(record.checkpoint, checkpoint::ManifestFromJson(text));
@@ -118,7 +128,40 @@ absl::Status ReadOptional(const Json& json, RunRecord& record) {
   return absl::OkStatus();
 }
 
+absl::Status ReadManifestIds(const Json& json, StoredRun& run) {
+  if (json.contains("checkpoint")) {
+    LH_ASSIGN_OR_RETURN(const Json* checkpoint, JsonObject(json, "checkpoint"));
+    LH_ASSIGN_OR_RETURN(run.checkpoint, IdFromJson(*checkpoint));
+  }
+  if (!json.contains("other_checkpoints")) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const Json* others, JsonArray(json, "other_checkpoints"));
+  for (const Json& entry : *others) {
+    StoredRun::Other& other = run.others.emplace_back();
+    LH_ASSIGN_OR_RETURN(other.id, IdFromJson(entry));
+    LH_ASSIGN_OR_RETURN(other.damage, JsonText(entry, "damage"));
+  }
+  return absl::OkStatus();
+}
+
+// What may be absent, and what records of older builds do not have.
+absl::Status ReadOptional(const Json& json, RunRecord& record) {
+  if (json.contains("plan")) {
+    LH_ASSIGN_OR_RETURN(const std::string text, Nested(json, "plan"));
+    LH_ASSIGN_OR_RETURN(record.plan, PlanFromJson(text));
+  }
+  if (json.contains("replicas_requested")) {
+    LH_ASSIGN_OR_RETURN(const int64_t replicas, JsonWhole(json, "replicas_requested", 0, 1 << 20));
+    record.replicas_requested = static_cast<int>(replicas);
+  }
+  if (json.contains("step_is_named")) {
+    LH_ASSIGN_OR_RETURN(record.step_is_named, JsonFlag(json, "step_is_named"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+ManifestId IdOf(const checkpoint::Manifest& manifest) { return {manifest.epoch, manifest.step}; }
 
 std::string NodeToJson(const NodeRecord& record) {
   return Dump({{"schema", kSchema},
@@ -132,12 +175,12 @@ std::string NodeToJson(const NodeRecord& record) {
 }
 
 std::string RunToJson(const RunRecord& record) {
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kRunSchema},
                {"spec", Embed(run::ToJson(record.spec))},
                {"sequence", record.sequence},
                {"state", RunStateName(record.state)},
                {"reason", record.reason},
-               {"epoch", {{"term", record.epoch.term}, {"number", record.epoch.number}}},
+               {"epoch", EpochToJson(record.epoch)},
                {"token", record.token},
                {"numeric_class", record.numeric_class},
                {"stages_requested", record.stages_requested},
@@ -147,12 +190,11 @@ std::string RunToJson(const RunRecord& record) {
                {"step_is_named", record.step_is_named},
                {"checkpoint_problem", record.checkpoint_problem}};
   if (record.plan.has_value()) json["plan"] = Embed(PlanToJson(*record.plan));
-  if (record.checkpoint.has_value()) {
-    json["checkpoint"] = Embed(checkpoint::ToJson(*record.checkpoint));
-  }
+  if (record.checkpoint.has_value()) json["checkpoint"] = IdToJson(IdOf(*record.checkpoint));
   for (const OtherCheckpoint& other : record.other_checkpoints) {
-    json["other_checkpoints"].push_back(
-        {{"manifest", Embed(checkpoint::ToJson(other.manifest))}, {"damage", other.damage}});
+    Json entry = IdToJson(IdOf(other.manifest));
+    entry["damage"] = other.damage;
+    json["other_checkpoints"].push_back(std::move(entry));
   }
   return Dump(json);
 }
@@ -172,10 +214,12 @@ absl::StatusOr<NodeRecord> NodeFromJson(absl::string_view text) {
   return record;
 }
 
-absl::StatusOr<RunRecord> RunFromJson(absl::string_view text) {
+absl::StatusOr<StoredRun> RunFromJson(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(const Json json, ParseJson(text, kRecordBytesMax));
-  LH_RETURN_IF_ERROR(JsonSchema(json, kSchema));
-  RunRecord record;
+  const bool is_old = JsonSchema(json, kSchema).ok();
+  if (!is_old) LH_RETURN_IF_ERROR(JsonSchema(json, kRunSchema));
+  StoredRun run;
+  RunRecord& record = run.record;
   LH_ASSIGN_OR_RETURN(const std::string spec, Nested(json, "spec"));
   LH_ASSIGN_OR_RETURN(record.spec, run::FromJson(spec));
   LH_ASSIGN_OR_RETURN(record.sequence, Unsigned(json, "sequence"));
@@ -186,20 +230,12 @@ absl::StatusOr<RunRecord> RunFromJson(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(record.numeric_class, JsonText(json, "numeric_class"));
   LH_ASSIGN_OR_RETURN(const int64_t stages, JsonWhole(json, "stages_requested", 0, 1 << 20));
   record.stages_requested = static_cast<int>(stages);
-  // Records of a build without replicas do not have it.
-  if (json.contains("replicas_requested")) {
-    LH_ASSIGN_OR_RETURN(const int64_t replicas, JsonWhole(json, "replicas_requested", 0, 1 << 20));
-    record.replicas_requested = static_cast<int>(replicas);
-  }
   LH_ASSIGN_OR_RETURN(record.start_step, JsonWhole(json, "start_step", 0, kWholeMax));
   LH_ASSIGN_OR_RETURN(record.stop_requested, JsonFlag(json, "stop_requested"));
   LH_ASSIGN_OR_RETURN(record.checkpoint_problem, JsonText(json, "checkpoint_problem"));
-  // Older records do not have it.
-  if (json.contains("step_is_named")) {
-    LH_ASSIGN_OR_RETURN(record.step_is_named, JsonFlag(json, "step_is_named"));
-  }
   LH_RETURN_IF_ERROR(ReadOptional(json, record));
-  return record;
+  LH_RETURN_IF_ERROR(is_old ? ReadWholeManifests(json, record) : ReadManifestIds(json, run));
+  return run;
 }
 
 }  // namespace longhaul::coordinator

@@ -49,9 +49,9 @@ RunRecord UnusualRun() {
 
 TEST(RecordJson, RunsKeepEveryDurableValue) {
   const RunRecord run = UnusualRun();
-  const auto back = RunFromJson(RunToJson(run));
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(RunToJson(*back), RunToJson(run));
+  const auto stored = RunFromJson(RunToJson(run));
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  const RunRecord* const back = &stored->record;
   EXPECT_EQ(back->spec, run.spec);
   EXPECT_EQ(back->sequence, run.sequence);
   EXPECT_EQ(back->state, run.state);
@@ -66,8 +66,33 @@ TEST(RecordJson, RunsKeepEveryDurableValue) {
   EXPECT_EQ(back->stop_requested, run.stop_requested);
   EXPECT_EQ(back->step_is_named, run.step_is_named);
   EXPECT_EQ(back->checkpoint_problem, run.checkpoint_problem);
-  EXPECT_EQ(back->checkpoint, run.checkpoint);
-  EXPECT_EQ(back->other_checkpoints, run.other_checkpoints);
+  EXPECT_EQ(stored->checkpoint, (ManifestId{{3, 1}, 2}));
+  ASSERT_EQ(stored->others.size(), 2u);
+  EXPECT_EQ(stored->others[0].id, (ManifestId{{3, 1}, 1}));
+  EXPECT_EQ(stored->others[1].id, (ManifestId{{3, 1}, 3}));
+  EXPECT_EQ(stored->others[1].damage, "stage 1's shard");
+}
+
+TEST(RecordJson, AnOldRecordHoldsItsManifestsItself) {
+  const RunRecord run = UnusualRun();
+  std::string json = RunToJson(run);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const size_t at = json.find(from);
+    ASSERT_NE(at, std::string::npos) << from << " in " << json;
+    json.replace(at, from.size(), to);
+  };
+  replace("\"schema\":2", "\"schema\":1");
+  replace("\"checkpoint\":{\"epoch\":{\"number\":1,\"term\":3},\"step\":2}",
+          "\"checkpoint\":" + checkpoint::ToJson(*run.checkpoint));
+  for (const OtherCheckpoint& other : run.other_checkpoints) {
+    const std::string step = std::to_string(other.manifest.step);
+    replace("\"epoch\":{\"number\":1,\"term\":3},\"step\":" + step + "}",
+            "\"manifest\":" + checkpoint::ToJson(other.manifest) + "}");
+  }
+  const auto back = RunFromJson(json);
+  ASSERT_TRUE(back.ok()) << back.status() << json;
+  EXPECT_EQ(back->record.checkpoint, run.checkpoint);
+  EXPECT_EQ(back->record.other_checkpoints, run.other_checkpoints);
 }
 
 TEST(RecordJson, ARunWithoutPlanAndCheckpoint) {
@@ -75,7 +100,7 @@ TEST(RecordJson, ARunWithoutPlanAndCheckpoint) {
   run.spec = SmallRun();
   const auto back = RunFromJson(RunToJson(run));
   ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_FALSE(back->plan.has_value());
+  EXPECT_FALSE(back->record.plan.has_value());
   EXPECT_FALSE(back->checkpoint.has_value());
 }
 

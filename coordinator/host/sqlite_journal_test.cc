@@ -4,11 +4,13 @@
 
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 
 #include "base/file.h"
 #include "coordinator/host/database.h"
+#include "coordinator/host/record_json.h"
 #include "coordinator/host/testing/host_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,6 +27,15 @@ class SqliteJournalTest : public testing::Test {
     run.spec = SmallRun(name);
     run.reason = reason;
     return run;
+  }
+  static checkpoint::Manifest MakeManifest(const Epoch& epoch, int64_t step) {
+    checkpoint::Manifest manifest;
+    manifest.run = "first";
+    manifest.epoch = epoch;
+    manifest.step = step;
+    manifest.numeric_class = "class-a";
+    manifest.shards = {{std::string(64, 'c'), 12, {"wte", "wpe"}}};
+    return manifest;
   }
   std::string Why(const absl::Status& status) { return std::string(status.message()); }
 
@@ -51,16 +62,96 @@ TEST_F(SqliteJournalTest, KeepsTheNewestOfEachRecord) {
   EXPECT_EQ(contents->runs[1].spec.name, "other");
 }
 
+TEST_F(SqliteJournalTest, KeepsTheManifestsThatARunNames) {
+  RunRecord run = MakeRun("first");
+  run.checkpoint = MakeManifest({1, 2}, 30);
+  run.other_checkpoints = {{MakeManifest({1, 1}, 10), ""}, {MakeManifest({1, 1}, 20), "a shard"}};
+  {
+    const auto journal = *OpenSqliteJournal(path_);
+    ASSERT_TRUE(journal->Write({}, {&run}).ok());
+  }
+  RunRecord back = (*OpenSqliteJournal(path_))->Load()->runs.at(0);
+  EXPECT_EQ(back.checkpoint, run.checkpoint);
+  EXPECT_EQ(back.other_checkpoints, run.other_checkpoints);
+  // One is removed, and a step is committed anew by another epoch.
+  run.other_checkpoints = {{MakeManifest({1, 2}, 20), ""}};
+  {
+    const auto journal = *OpenSqliteJournal(path_);
+    ASSERT_TRUE(journal->Write({}, {&run}).ok());
+    ASSERT_TRUE(journal->Write({}, {&run}).ok());
+  }
+  back = (*OpenSqliteJournal(path_))->Load()->runs.at(0);
+  EXPECT_EQ(back.checkpoint, run.checkpoint);
+  EXPECT_EQ(back.other_checkpoints, run.other_checkpoints);
+  auto database = *Database::Open(path_, {"coordinator journal", 2, "", {""}});
+  auto count = *database->Prepare("SELECT COUNT(*) FROM manifests");
+  ASSERT_TRUE(*count.Next());
+  EXPECT_EQ(count.Whole(0), 2);
+}
+
+TEST_F(SqliteJournalTest, TakesOverAJournalOfVersionOne) {
+  {
+    auto database = *Database::Open(
+        path_, {"coordinator journal", 1,
+                "CREATE TABLE nodes (name TEXT PRIMARY KEY, payload TEXT NOT NULL) WITHOUT ROWID;"
+                "CREATE TABLE runs (name TEXT PRIMARY KEY, payload TEXT NOT NULL) WITHOUT ROWID;"});
+    auto insert = *database->Prepare("INSERT INTO runs VALUES ('first', ?)");
+    std::string json = RunToJson(MakeRun("first"));
+    json.replace(json.find("\"schema\":2"), 10, "\"schema\":1");
+    json.insert(1, "\"checkpoint\":" + checkpoint::ToJson(MakeManifest({1, 1}, 10)) + ",");
+    insert.BindText(1, json);
+    ASSERT_TRUE(insert.Run().ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto journal = *OpenSqliteJournal(path_);
+    const auto contents = journal->Load();
+    ASSERT_TRUE(contents.ok()) << contents.status();
+    EXPECT_EQ(contents->runs.at(0).checkpoint, MakeManifest({1, 1}, 10));
+    ASSERT_TRUE(journal->Write({}, {&contents->runs[0]}).ok());
+  }
+}
+
+TEST_F(SqliteJournalTest, AManifestThatIsGoneIsNamed) {
+  RunRecord run = MakeRun("first");
+  run.checkpoint = MakeManifest({1, 2}, 30);
+  {
+    const auto journal = *OpenSqliteJournal(path_);
+    ASSERT_TRUE(journal->Write({}, {&run}).ok());
+  }
+  {
+    auto database = *Database::Open(path_, {"coordinator journal", 2, "", {""}});
+    ASSERT_TRUE(database->Execute("DELETE FROM manifests").ok());
+  }
+  const absl::Status status = (*OpenSqliteJournal(path_))->Load().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(Why(status), HasSubstr("manifests: first step 30 epoch 1.2: it is gone"));
+}
+
+TEST_F(SqliteJournalTest, DoesNotStoreWhatItCouldNotReadAgain) {
+  const auto journal = *OpenSqliteJournal(path_);
+  RunRecord run = MakeRun("first", "as it was");
+  ASSERT_TRUE(journal->Write({}, {&run}).ok());
+  PlanRequest request;
+  request.nodes.resize(1);
+  request.nodes[0].name = "n1";
+  run.plan = *PlanOnAll(request);
+  run.plan->step_seconds = std::numeric_limits<double>::infinity();
+  const absl::Status status = journal->Write({}, {&run});
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(Why(status), HasSubstr("step_seconds"));
+  EXPECT_EQ(journal->Load()->runs.at(0).reason, "as it was");
+}
+
 TEST_F(SqliteJournalTest, RefusesANewerSchemaNamingBoth) {
   OpenSqliteJournal(path_)->reset();
   {
-    auto database = *Database::Open(path_, {"coordinator journal", 1, ""});
+    auto database = *Database::Open(path_, {"coordinator journal", 2, "", {""}});
     ASSERT_TRUE(database->Execute("UPDATE schema_version SET version = 7").ok());
   }
   const absl::Status status = OpenSqliteJournal(path_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Why(status), HasSubstr("version 7"));
-  EXPECT_THAT(Why(status), HasSubstr("version 1"));
+  EXPECT_THAT(Why(status), HasSubstr("version 2"));
 }
 
 TEST_F(SqliteJournalTest, RefusesAnotherKindOfDatabase) {
@@ -93,8 +184,8 @@ TEST_F(SqliteJournalTest, NamesADamagedPageOrRecord) {
   std::filesystem::remove(path_);
   OpenSqliteJournal(path_)->reset();
   {
-    auto database = *Database::Open(path_, {"coordinator journal", 1, ""});
-    ASSERT_TRUE(database->Execute("INSERT INTO runs VALUES ('first', '{\"schema\":2}')").ok());
+    auto database = *Database::Open(path_, {"coordinator journal", 2, "", {""}});
+    ASSERT_TRUE(database->Execute("INSERT INTO runs VALUES ('first', '{\"schema\":3}')").ok());
   }
   const absl::Status record = (*OpenSqliteJournal(path_))->Load().status();
   EXPECT_EQ(record.code(), absl::StatusCode::kDataLoss);
