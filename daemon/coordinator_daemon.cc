@@ -31,6 +31,8 @@ namespace {
 
 constexpr size_t kSessionMessagesMax = 65536;
 constexpr int kThreadsMax = 2048;
+// One event and one write take far less, also where the disk is slow.
+constexpr absl::Duration kTurnMax = absl::Minutes(1);
 
 // Uploads take at most half of the memory there is now (known or not, 1 GiB stays the least).
 StorageLimits OwnStorageLimits() {
@@ -52,8 +54,6 @@ class CoordinatorDaemon : public Daemon {
         datasets_(absl::StrCat(config.folder, "/datasets")),
         uploads_(absl::StrCat(config.folder, "/uploads"), datasets_, clock),
         shards_(absl::StrCat(config.folder, "/checkpoints")),
-        checkpoints_(shards_, clock,
-                     [this](bool warning, const std::string& text) { Say(warning, text); }),
         sessions_(clock, kSessionMessagesMax) {}
 
   ~CoordinatorDaemon() override {
@@ -69,6 +69,9 @@ class CoordinatorDaemon : public Daemon {
     LH_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::Take(config_.folder));
     lock_ = std::make_unique<FolderLock>(std::move(lock));
     LH_RETURN_IF_ERROR(uploads_.Clear());
+    // Reads which shards are there: before the lock another process might still add some.
+    checkpoints_ = std::make_unique<coordinator::StoredCheckpoints>(
+        shards_, clock_, [this](bool warning, const std::string& text) { Say(warning, text); });
     LH_RETURN_IF_ERROR(StartHost());
     LH_RETURN_IF_ERROR(StartServer());
     if (config_.metrics.listen) {
@@ -84,20 +87,15 @@ class CoordinatorDaemon : public Daemon {
   }
 
   std::string Describe() override {
-    const coordinator::State state = host_->Snapshot();
-    int connected = 0;
-    int running = 0;
-    for (const auto& [name, node] : state.nodes) {
-      if (node.state == coordinator::NodeState::kConnected) ++connected;
-    }
-    for (const auto& [name, run] : state.runs) {
-      if (run.state == coordinator::RunState::kRunning) ++running;
-    }
+    const coordinator::CoordinatorHost::Pulse pulse = host_->pulse();
     const absl::Status health = host_->health();
-    return absl::StrCat("listening on ", ToString(server_->address()), "; ", connected,
-                        " nodes connected, ", running, " runs running", health.ok() ? "" : "; ",
-                        health.message());
+    return absl::StrCat("listening on ", ToString(server_->address()), "; ", pulse.nodes_connected,
+                        " nodes connected, ", pulse.runs_running, " runs running",
+                        IsTurning() ? "" : "; its loop hangs, perhaps for its disk",
+                        health.ok() ? "" : "; ", health.message());
   }
+
+  bool IsTurning() override { return clock_.Now() - host_->pulse().turned_at < kTurnMax; }
 
   void Reload() override {
     ReloadConfig(config_, config_path_, ParseCoordinatorConfig, *credentials_, log_);
@@ -141,7 +139,7 @@ class CoordinatorDaemon : public Daemon {
     dependencies.sink = &sessions_;
     dependencies.journal = journal_.get();
     dependencies.metrics = metrics_.get();
-    dependencies.checkpoints = &checkpoints_;
+    dependencies.checkpoints = checkpoints_.get();
     dependencies.planner = coordinator::MakePlan;
     dependencies.log = [this](bool warning, const std::string& text) { Say(warning, text); };
     LH_ASSIGN_OR_RETURN(host_,
@@ -155,7 +153,7 @@ class CoordinatorDaemon : public Daemon {
     membership_ = std::make_unique<MembershipServer>(MembershipServerOptions(), std::move(sink),
                                                      sessions_, *credentials_, clock_, log_);
     storage_ = std::make_unique<StorageServer>(
-        StorageServer::Stores{datasets_, uploads_, shards_, checkpoints_}, *credentials_,
+        StorageServer::Stores{datasets_, uploads_, shards_, *checkpoints_}, *credentials_,
         OwnStorageLimits());
     admin_ = std::make_unique<AdminServer>(
         AdminServerOptions(),
@@ -176,7 +174,7 @@ class CoordinatorDaemon : public Daemon {
   data::DatasetStore datasets_;
   UploadStaging uploads_;
   checkpoint::ShardStore shards_;
-  coordinator::StoredCheckpoints checkpoints_;
+  std::unique_ptr<coordinator::StoredCheckpoints> checkpoints_;
   SessionTable sessions_;
   std::unique_ptr<coordinator::Journal> journal_;
   std::unique_ptr<coordinator::MetricsStore> metrics_;

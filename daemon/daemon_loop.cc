@@ -23,7 +23,7 @@ void RunDaemon(Daemon& daemon, Signals& signals, const ServiceManager& manager, 
     const SignalEvent event =
         signals.Wait(std::min(leaving ? kLookEveryWhenLeaving : kLookEvery, watchdog_every));
     const std::string description = daemon.Describe();
-    if (watchdog_every != absl::InfiniteDuration()) manager.Watchdog();
+    if (watchdog_every != absl::InfiniteDuration() && daemon.IsTurning()) manager.Watchdog();
     if (description != described) manager.Status(description);
     described = description;
     if (event == SignalEvent::kReload) {

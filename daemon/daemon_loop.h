@@ -16,9 +16,13 @@ class Daemon {
  public:
   virtual ~Daemon() = default;
 
-  // One line for people. Must go through the daemon's own locks and loops, so that a daemon that
-  // hangs stops feeding the watchdog.
+  // One line for people. Goes through the daemon's own locks, so that a daemon that hangs on one
+  // stops feeding the watchdog.
   virtual std::string Describe() = 0;
+
+  // Whether a loop of the daemon that Describe does not go through turns; the watchdog is not fed
+  // while it does not.
+  virtual bool IsTurning() { return true; }
 
   // SIGHUP: takes up what can be taken up, and says in the log what cannot.
   virtual void Reload() = 0;

@@ -1,11 +1,17 @@
 #include "daemon/daemon_loop.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,11 +29,13 @@ class ScriptedDaemon : public Daemon {
     if (leaving_) clock_.Advance(absl::Seconds(1));
     return "scripted";
   }
+  bool IsTurning() override { return turning; }
   void Reload() override { ++reloads; }
   void BeginLeaving() override { leaving_ = true; }
   bool MayLeave() override { return --looks_until_free < 0; }
   absl::Duration leave_max() const override { return absl::Seconds(25); }
 
+  bool turning = true;
   int reloads = 0;
   int looks_until_free = 1000000;
 
@@ -71,6 +79,37 @@ TEST_F(DaemonLoopTest, TheTimeToLeaveIsBounded) {
   EXPECT_THAT(logged, testing::HasSubstr("once more to leave at once state=scripted at_most=25s"));
   EXPECT_THAT(logged, testing::HasSubstr("once more to leave at once state=scripted at_most=15s"));
   EXPECT_THAT(logged, testing::HasSubstr("once more to leave at once state=scripted at_most=5s"));
+}
+
+// How often the watchdog is fed until the daemon has left.
+int CountFeedings(const std::function<void()>& run) {
+  const std::string name = absl::StrCat("daemon_loop_test_", getpid());
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);  // an abstract name: no file
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int receiver = socket(AF_UNIX, SOCK_DGRAM, 0);
+  EXPECT_EQ(bind(receiver, reinterpret_cast<sockaddr*>(&address), size), 0);
+  setenv("NOTIFY_SOCKET", absl::StrCat("@", name).c_str(), 1);
+  setenv("WATCHDOG_USEC", "30000000", 1);
+  run();
+  unsetenv("WATCHDOG_USEC");
+  unsetenv("NOTIFY_SOCKET");
+  int feedings = 0;
+  char buffer[1024];
+  for (ssize_t got; (got = recv(receiver, buffer, sizeof buffer, MSG_DONTWAIT)) >= 0;) {
+    feedings += std::string(buffer, static_cast<size_t>(got)) == "WATCHDOG=1";
+  }
+  close(receiver);
+  return feedings;
+}
+
+TEST_F(DaemonLoopTest, TheWatchdogIsFedWhileTheDaemonsLoopTurns) {
+  ScriptedDaemon turning(clock_, {SIGHUP, SIGTERM, SIGTERM});
+  EXPECT_EQ(CountFeedings([&] { Run(turning); }), 3);
+  ScriptedDaemon hanging(clock_, {SIGHUP, SIGTERM, SIGTERM});
+  hanging.turning = false;
+  EXPECT_EQ(CountFeedings([&] { Run(hanging); }), 0);
 }
 
 }  // namespace

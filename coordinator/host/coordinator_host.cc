@@ -54,6 +54,7 @@ HostLoop::HostLoop(CoordinatorHostOptions options, CoordinatorHostDependencies d
                                          [this](Event event) { AddAnswer(std::move(event)); }};
   planning_ = std::make_unique<WorkThread>(work);
   committing_ = std::make_unique<WorkThread>(work);
+  NoteTurn();
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -87,6 +88,22 @@ absl::StatusOr<std::string> HostLoop::Request(PersonEvent event, absl::Time dead
       },
       event);
   return requests_.Wait(request, deadline);
+}
+
+CoordinatorHost::Pulse HostLoop::pulse() const {
+  Pulse pulse;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pulse.turned_at = turned_at_;
+  }
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  for (const auto& [name, node] : state_.nodes) {
+    pulse.nodes_connected += node.state == NodeState::kConnected;
+  }
+  for (const auto& [name, run] : state_.runs) {
+    pulse.runs_running += run.state == RunState::kRunning;
+  }
+  return pulse;
 }
 
 State HostLoop::Snapshot() const {

@@ -87,6 +87,14 @@ class CoordinatorHost {
   using PersonEvent = std::variant<StartRun, StopRun, ResumeRun, DrainNode>;
   virtual absl::StatusOr<std::string> Request(PersonEvent event, absl::Time deadline) = 0;
 
+  // Whether the loop turns, and how much there is. Cheap, however much that is.
+  struct Pulse {
+    absl::Time turned_at;  // when the loop last took up an event or tried to write what it must
+    int nodes_connected = 0;
+    int runs_running = 0;
+  };
+  virtual Pulse pulse() const = 0;
+
   // A copy of the whole state as it is now.
   virtual State Snapshot() const = 0;
 

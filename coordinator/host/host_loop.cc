@@ -90,6 +90,7 @@ void HostLoop::Loop() {
 
 std::optional<Event> HostLoop::NextEvent() {
   while (true) {
+    NoteTurn();
     if (clock_.Now() >= next_tick_) {
       // Behind the heartbeats that wait already; a full queue is no time to lose nodes.
       events_.TryPush(Tick{});
@@ -240,6 +241,7 @@ void HostLoop::Undo(const Event& event, State before, const absl::Status& error)
 
 absl::Status HostLoop::Persevere(const std::function<absl::Status()>& write) {
   while (true) {
+    NoteTurn();
     const absl::Status written = write();
     SetHealth(written);
     if (written.ok()) return written;
@@ -264,6 +266,11 @@ void HostLoop::SetHealth(const absl::Status& status) {
   }
   dependencies_.log(!health.ok(), health.ok() ? "the coordinator's records can be written again"
                                               : std::string(health.message()));
+}
+
+void HostLoop::NoteTurn() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  turned_at_ = clock_.Now();
 }
 
 void HostLoop::Changed() {

@@ -34,6 +34,7 @@ class HostLoop : public CoordinatorHost {
   uint64_t NewSession() override { return ++newest_session_; }
   bool Post(Event event) override { return events_.TryPush(std::move(event)); }
   absl::StatusOr<std::string> Request(PersonEvent event, absl::Time deadline) override;
+  Pulse pulse() const override;
   State Snapshot() const override;
   State SnapshotRun(const std::string& name) const override;
   uint64_t version() const override;
@@ -77,6 +78,7 @@ class HostLoop : public CoordinatorHost {
   // Repeats `write` until it succeeds or the host ends; returns the last result.
   absl::Status Persevere(const std::function<absl::Status()>& write);
   void SetHealth(const absl::Status& status);
+  void NoteTurn();
   void Changed();
   void AddAnswer(Event event);
   // False when too many wait.
@@ -98,6 +100,7 @@ class HostLoop : public CoordinatorHost {
   uint64_t version_ = 1;
   bool ending_ = false;
   absl::Status health_;
+  absl::Time turned_at_;
   std::deque<Event> answers_;  // of the work thread; as many as there was work
   std::deque<Event> people_;   // at most kPeopleMax
 

@@ -109,6 +109,7 @@ class FakeHost : public coordinator::CoordinatorHost {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot drain ", std::get<coordinator::DrainNode>(event).node));
   }
+  Pulse pulse() const override { return {RealClock().Now()}; }
   coordinator::State Snapshot() const override {
     std::lock_guard<std::mutex> lock(mutex_);
     return state_;
