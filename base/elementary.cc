@@ -8,7 +8,6 @@ namespace {
 
 // Each with the double nearest to what the first leaves over.
 constexpr DoubleDouble kHalfPi = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
-constexpr DoubleDouble kTwoPi = {0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52};
 constexpr DoubleDouble kLn2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 // ln 2 once more: 32 bits, whose product with an exponent is exact, and the rest.
 constexpr double kLn2Head = 0x1.62e42feep-1;

@@ -21,6 +21,9 @@ DoubleDouble operator-(DoubleDouble a, DoubleDouble b);
 DoubleDouble operator*(DoubleDouble a, DoubleDouble b);
 DoubleDouble operator/(DoubleDouble a, DoubleDouble b);
 
+// With the double nearest to what the first leaves over.
+inline constexpr DoubleDouble kTwoPi = {0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52};
+
 // Natural logarithm of a positive normal number; error below one unit in the last place.
 double NaturalLogarithm(double x);
 

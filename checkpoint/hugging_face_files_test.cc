@@ -12,7 +12,7 @@
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/initial_shards.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/test_model.h"
+#include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/graph_json.h"

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/test_model.h"
+#include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "checkpoint/test_model.h"
+#include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/sha256.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/test_model.h"
+#include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

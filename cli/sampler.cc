@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const checkpoint::Model
   compute::StageOptions options;
   options.range = {0, static_cast<int>(sampler->graph_.ops.size())};
   options.micro_batch = 1;
+  options.weights_follow = true;
   LH_ASSIGN_OR_RETURN(sampler->stage_, compute::Stage<float>::Create(sampler->graph_, options,
                                                                      *sampler->backend_, 0));
   for (const compute::StageParameter<float>& parameter : sampler->stage_->parameters()) {
@@ -40,7 +41,7 @@ absl::Status Sampler::Forward(absl::Span<const int32_t> tokens) {
   // Attention is causal, so what stands behind the last token does not matter.
   std::vector<int32_t> padded(tokens.begin(), tokens.end());
   padded.resize(context, 0);
-  const std::vector<int32_t> targets(context, data::kIgnoredTarget);
+  const std::vector<int32_t> targets(context, kIgnoredTarget);
   return stage_->Forward({.slot = 0, .tokens = padded, .targets = targets});
 }
 

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "compression/little_endian.h"
 
 namespace longhaul::compression {
 namespace {

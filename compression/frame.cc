@@ -87,9 +87,6 @@ absl::Status CheckSizes(const FrameHeader& header) {
     case ElementType::kFloat64:
       largest = header.elements * sizeof(double);
       break;
-    case ElementType::kBytes:
-      largest = header.elements;
-      break;
     default:
       return absl::InvalidArgumentError(absl::StrCat("frame of ", ToString(header.key),
                                                      ": unknown element type ",

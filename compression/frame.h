@@ -11,7 +11,7 @@
 
 namespace longhaul::compression {
 
-enum class ElementType : uint8_t { kFloat32 = 1, kFloat64 = 2, kBytes = 3 };
+enum class ElementType : uint8_t { kFloat32 = 1, kFloat64 = 2 };
 
 struct FrameHeader {
   FrameKey key;

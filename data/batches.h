@@ -6,14 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/ignored_target.h"
 #include "data/documents.h"
 #include "data/token_source.h"
 
 namespace longhaul::data {
-
-// Target that the loss ignores: padding, and the first token of a document where documents are
-// masked or separate, since nothing before it says what it is.
-inline constexpr int32_t kIgnoredTarget = -1;
 
 // Training part [0, train_tokens), validation part [train_tokens, tokens), split by position as
 // nanoGPT does: train_tokens = floor(tokens * (1 - validation_fraction)).

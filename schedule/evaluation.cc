@@ -38,13 +38,4 @@ Program GenerateEvaluationOf(const Shape& shape, int stage, int replica) {
   return program;
 }
 
-std::vector<Program> GenerateEvaluation(const Shape& shape) {
-  std::vector<Program> programs;
-  const Groups groups(shape);
-  for (int group = 0; group < groups.count(); ++group) {
-    programs.push_back(GenerateEvaluationOf(shape, groups.stage(group), groups.replica(group)));
-  }
-  return programs;
-}
-
 }  // namespace longhaul::schedule

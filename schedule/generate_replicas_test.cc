@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "schedule/program.h"
 #include "schedule/replay.h"
+#include "schedule/testing/evaluation_programs.h"
 #include "schedule/testing/symbolic_run.h"
 
 namespace longhaul::schedule {

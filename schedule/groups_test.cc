@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "schedule/testing/parse_program.h"
 
 namespace longhaul::schedule {
 namespace {

@@ -1,5 +1,5 @@
 // Programs: what one device group does in a step, as a list of instructions. A program is data: it
-// can be printed, parsed, replayed without a model, and executed.
+// can be printed, replayed without a model, and executed.
 #ifndef LONGHAUL_SCHEDULE_PROGRAM_H_
 #define LONGHAUL_SCHEDULE_PROGRAM_H_
 
@@ -90,9 +90,6 @@ class SlotMap {
 // offset is written "F3+1", a weight version "F3@2".
 std::string ToText(const Instruction& instruction);
 std::string ToText(const Program& program);
-// Every instruction gets the stage of its program. InvalidArgument shows what is wrong; hostile
-// text is safe, and what is kept is never longer than the text.
-absl::StatusOr<Program> ParseProgram(absl::string_view text);
 
 // Generators by name ("gpipe", "1f1b"); one Program for each device group, stage by stage and
 // replica by replica.
@@ -109,10 +106,8 @@ std::vector<std::string> ScheduleNames();
 // The shape of an evaluation over `micro_batches` validation micro-batches, which may be none: each
 // stage's replicas take them in turn. `replicas` is by stage.
 Shape EvaluationShape(absl::Span<const int> replicas, int micro_batches);
-// Forward-only programs, one slot each: sending an activation copies it and frees the slot. `shape`
-// is EvaluationShape's.
-std::vector<Program> GenerateEvaluation(const Shape& shape);
-// The one of a group.
+// The forward-only program of one group, with one slot: sending an activation copies it and frees
+// the slot. `shape` is EvaluationShape's.
 Program GenerateEvaluationOf(const Shape& shape, int stage, int replica);
 
 }  // namespace longhaul::schedule

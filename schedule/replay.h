@@ -15,7 +15,7 @@ struct ReplayOptions {
   // 0: the slots of the upstream group's program, as execution uses (LinkWindow).
   // Once-a-step frames always have a window of 1.
   int window = 0;
-  bool evaluation = false;  // the programs are GenerateEvaluation's, not training programs
+  bool evaluation = false;  // the programs are of GenerateEvaluationOf, not training programs
 };
 
 // Frames of one kind that may be unconsumed on the link between a group and one of the next stage,

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "schedule/instruction_kind.h"
 #include "schedule/program.h"
+#include "schedule/testing/parse_program.h"
 
 namespace longhaul::schedule {
 namespace {

@@ -7,6 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "schedule/program.h"
+#include "schedule/testing/evaluation_programs.h"
+#include "schedule/testing/parse_program.h"
 
 namespace longhaul::schedule {
 namespace {

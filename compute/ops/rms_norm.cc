@@ -1,7 +1,5 @@
 #include "compute/ops/rms_norm.h"
 
-#include <cmath>
-
 #include "base/status_macros.h"
 #include "compute/backend/operator_kernels.h"
 #include "compute/ops/shape_check.h"
@@ -10,10 +8,7 @@ namespace longhaul::compute {
 namespace {
 
 absl::Status CheckShape(absl::string_view op, const RmsNormShape& shape) {
-  if (!(std::isfinite(shape.epsilon) && shape.epsilon >= 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(op, ": epsilon is ", shape.epsilon, ", not finite and at least 0"));
-  }
+  LH_RETURN_IF_ERROR(CheckEpsilon(op, shape.epsilon));
   return CheckExtents(op, {{"rows", shape.rows}, {"width", shape.width}});
 }
 

@@ -11,8 +11,6 @@
 namespace longhaul::compute {
 namespace {
 
-constexpr DoubleDouble kTwoPi = {0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52};
-
 absl::Status CheckHeadWidth(absl::string_view op, int64_t head_width) {
   if (head_width % 2 == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(op, ": a head of ", head_width,

@@ -1,5 +1,6 @@
 #include "compute/ops/shape_check.h"
 
+#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,12 @@ absl::Status CheckElements(absl::string_view op, absl::string_view tensor, size_
   return absl::InvalidArgumentError(absl::StrCat(op, ": ", tensor, " has ", elements,
                                                  " elements; its shape is [",
                                                  absl::StrJoin(shape, ", "), "]"));
+}
+
+absl::Status CheckEpsilon(absl::string_view op, double epsilon) {
+  if (std::isfinite(epsilon) && epsilon >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(op, ": epsilon is ", epsilon, ", not finite and at least 0"));
 }
 
 absl::Status CheckIds(absl::string_view op, const IdRange& range, const int32_t* ids,

@@ -24,6 +24,9 @@ absl::Status CheckExtents(absl::string_view op, std::initializer_list<NamedExten
 absl::Status CheckElements(absl::string_view op, absl::string_view tensor, size_t elements,
                            std::initializer_list<int64_t> shape);
 
+// InvalidArgument unless what a norm adds to a variance is finite and at least 0.
+absl::Status CheckEpsilon(absl::string_view op, double epsilon);
+
 // OutOfRange naming the first row whose id is neither in [0, bound) nor `ignored`.
 struct IdRange {
   absl::string_view what;  // "token"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ignored_target.h"
 #include "base/status_macros.h"
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/cpu_kernels.h"
@@ -12,13 +13,12 @@
 namespace longhaul::compute {
 namespace {
 
-constexpr int32_t kIgnored = -1;
 // Rows whose losses wait on the stack to be added in order.
 constexpr int64_t kRowsAtOnce = 1024;
 
 template <typename T>
 double RowLoss(const T* logits, int64_t vocab, int32_t target) {
-  if (target == kIgnored) return 0;
+  if (target == kIgnoredTarget) return 0;
   const Kernels<T>& kernels = BestKernels<T>();
   const T largest = kernels.max(logits, vocab);
   const double sum = kernels.sum_of_exponentials(logits, largest, vocab);
@@ -27,7 +27,7 @@ double RowLoss(const T* logits, int64_t vocab, int32_t target) {
 
 template <typename T>
 void RowGradient(const T* logits, int64_t vocab, int32_t target, T* gradient) {
-  if (target == kIgnored) {
+  if (target == kIgnoredTarget) {
     std::fill_n(gradient, vocab, T{0});
     return;
   }
@@ -45,7 +45,7 @@ absl::Status CpuKernels<T>::SoftmaxCrossEntropyForward(const SoftmaxCrossEntropy
                                                        absl::Span<const T> logits,
                                                        absl::Span<const int32_t> targets,
                                                        double* loss_sum) const {
-  LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy", {"target", shape.vocab, kIgnored},
+  LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy", {"target", shape.vocab, kIgnoredTarget},
                               targets.data(), shape.rows));
   std::array<double, kRowsAtOnce> losses;
   double total = 0;
@@ -68,8 +68,8 @@ absl::Status CpuKernels<T>::SoftmaxCrossEntropyBackward(const SoftmaxCrossEntrop
                                                         absl::Span<const T> logits,
                                                         absl::Span<const int32_t> targets,
                                                         absl::Span<T> logits_gradient) const {
-  LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy backward", {"target", shape.vocab, kIgnored},
-                              targets.data(), shape.rows));
+  LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy backward",
+                              {"target", shape.vocab, kIgnoredTarget}, targets.data(), shape.rows));
   const int64_t vocab = shape.vocab;
   ForChunks(backend_, shape.rows, ChunkRows(vocab), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

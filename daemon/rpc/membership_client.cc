@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/backoff.h"
 #include "base/bounded_queue.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
@@ -237,13 +238,10 @@ void MembershipClient::SetMembership(const absl::Status& status) {
 }
 
 absl::Duration RetryPause(const MembershipClientOptions& options, int failures) {
-  absl::Duration longest = options.retry_min;
-  for (int i = 1; i < failures && longest < options.retry_max; ++i) longest *= 2;
-  longest = std::min(longest, options.retry_max);
   const auto seed = std::array<uint32_t, 2>{static_cast<uint32_t>(options.jitter_seed),
                                             static_cast<uint32_t>(options.jitter_seed >> 32)};
-  const uint32_t bits = Philox4x32({static_cast<uint32_t>(failures), 0, 0, 0}, seed)[0];
-  return longest * (0.5 + 0.5 * (bits / 4294967296.0));
+  const uint32_t draw = Philox4x32({static_cast<uint32_t>(failures), 0, 0, 0}, seed)[0];
+  return BackoffPause(options.retry_min, options.retry_max, failures - 1, draw);
 }
 
 }  // namespace longhaul::daemon

@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "daemon/log.h"
 #include "daemon/rpc/credentials.h"
+#include "worker/host/control_link.h"
 #include "worker/host/messages.h"
-#include "worker/host/remote.h"
 
 namespace longhaul::daemon {
 

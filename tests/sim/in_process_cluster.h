@@ -15,7 +15,7 @@
 #include "coordinator/host/coordinator_host.h"
 #include "data/dataset.h"
 #include "run/run_spec.h"
-#include "worker/comm/in_process_transport.h"
+#include "worker/comm/testing/in_process_transport.h"
 
 namespace longhaul::sim {
 

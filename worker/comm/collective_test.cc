@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/comm/gloo_mesh.h"
-#include "worker/comm/in_process_mesh.h"
+#include "worker/comm/testing/in_process_mesh.h"
 
 namespace longhaul::worker {
 namespace {

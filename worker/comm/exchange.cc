@@ -1,13 +1,13 @@
 #include "worker/comm/exchange.h"
 
+#include <condition_variable>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "base/constant_time.h"
 #include "base/status_copy.h"
 #include "base/status_macros.h"
 #include "compression/codec.h"
@@ -56,13 +56,13 @@ class ExchangeImpl final : public Exchange {
     return absl::OkStatus();
   }
 
-  absl::Status Serve(ServerStream& stream) override {
+  absl::Status Serve(const StreamHello& hello, ServerStream& stream) override {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       LH_RETURN_IF_ERROR(OwnCopy(cancelled_));
       serving_.insert(&stream);
     }
-    const absl::Status status = ServeHello(stream);
+    const absl::Status status = ServeLink(hello, stream);
     std::lock_guard<std::mutex> lock(mutex_);
     serving_.erase(&stream);
     changed_.notify_all();
@@ -167,29 +167,7 @@ class ExchangeImpl final : public Exchange {
         link.receiver->Describe(), "; link to it ", link.sender->Describe()));
   }
 
-  absl::Status ServeHello(ServerStream& stream) {
-    LH_ASSIGN_OR_RETURN(const StreamMessage first, stream.Read());
-    const auto* const hello = std::get_if<StreamHello>(&first);
-    if (hello == nullptr) return absl::InvalidArgumentError("a stream begins with a hello");
-    LH_RETURN_IF_ERROR(CheckHello(*hello, stream.peer()));
-    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(hello->from_group));
-    return link->receiver->Serve(*hello, stream);
-  }
-
-  absl::Status CheckHello(const StreamHello& hello, const std::string& peer) {
-    if (hello.run != options_.run) {
-      return absl::NotFoundError(absl::StrCat("no run ", hello.run, " here"));
-    }
-    if (hello.epoch != options_.epoch) {
-      if (hello.epoch < options_.epoch) ++counters_.stale_epochs_dropped;
-      return absl::FailedPreconditionError(absl::StrCat("epoch ", ToString(hello.epoch), " of run ",
-                                                        hello.run, " is not in force here, ",
-                                                        ToString(options_.epoch), " is"));
-    }
-    if (!EqualInConstantTime(hello.token, options_.token)) {
-      return absl::PermissionDeniedError(absl::StrCat("the token of ", peer, " is not that of run ",
-                                                      hello.run, " epoch ", ToString(hello.epoch)));
-    }
+  absl::Status ServeLink(const StreamHello& hello, ServerStream& stream) {
     const auto link = links_.find(hello.from_group);
     if (hello.to_group != options_.group || link == links_.end() || hello.connection < 0 ||
         hello.connection >= link->second->context.link.connections) {
@@ -197,7 +175,7 @@ class ExchangeImpl final : public Exchange {
           "connection ", hello.connection, " from device group ", hello.from_group,
           " to device group ", hello.to_group, " is not in the plan of ", SelfName(options_)));
     }
-    return absl::OkStatus();
+    return link->second->receiver->Serve(hello, stream);
   }
 
   const ExchangeOptions options_;

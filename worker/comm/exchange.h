@@ -4,11 +4,8 @@
 #ifndef LONGHAUL_WORKER_COMM_EXCHANGE_H_
 #define LONGHAUL_WORKER_COMM_EXCHANGE_H_
 
-#include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -58,6 +55,14 @@ struct ExchangeOptions {
   absl::Duration silence_max = absl::InfiniteDuration();
 };
 
+// Serves streams whose hello was read. Thread-safe.
+class StreamServer {
+ public:
+  virtual ~StreamServer() = default;
+  // As StreamAcceptor::Serve, after `hello`, whose run, epoch and token are this server's.
+  virtual absl::Status Serve(const StreamHello& hello, ServerStream& stream) = 0;
+};
+
 // Doubles in a verdict frame at most.
 inline constexpr uint64_t kVerdictDoublesMax = 64;
 
@@ -86,10 +91,8 @@ struct ExchangeCounters {
 // transport threads is not noticed here: a process that hangs as a whole falls silent here too and
 // loses its lease at the coordinator. A link that delivers corrupt frames only is taken for silent
 // after a few.
-class Exchange : public StreamAcceptor {
+class Exchange : public StreamServer {
  public:
-  virtual ~Exchange() = default;
-
   // Encodes `values` with the link's codec (activation, gradient and evaluation kinds) or
   // losslessly as they are (tied kinds), and hands the frame to the link's sender threads. `values`
   // may be reused on return. Waits only while the window of (link, kind) is full. DeadlineExceeded
@@ -122,39 +125,10 @@ class Exchange : public StreamAcceptor {
   virtual ExchangeCounters counters() const = 0;
 };
 
-// `transport` and `clock` must outlive the exchange. An ExchangeRouter hands it accepted streams
-// whose hello names its run and epoch. The destructor cancels and joins.
+// `transport` and `clock` must outlive the exchange. An ExchangeRouter hands it accepted streams.
+// The destructor cancels and joins.
 absl::StatusOr<std::unique_ptr<Exchange>> MakeExchange(const ExchangeOptions& options,
                                                        Transport& transport, Clock& clock);
-
-// Accepts streams for all exchanges of a worker: reads the hello, checks its token in constant time
-// and its epoch (an older one is refused and counted), and hands the stream on. A stream that says
-// no hello is bounded in number and, when others come, in time.
-class ExchangeRouter : public StreamAcceptor {
- public:
-  explicit ExchangeRouter(Clock& clock) : clock_(clock) {}
-  absl::Status Serve(ServerStream& stream) override;
-  // At most one exchange for a run; registering replaces an older epoch. The exchange must be
-  // unregistered, which waits for its streams to end, before it is destroyed.
-  void Register(const std::string& run, const Epoch& epoch, const std::string& token,
-                StreamAcceptor* exchange);
-  void Unregister(const std::string& run, const Epoch& epoch);
-  uint64_t stale_epochs_refused() const;
-
- private:
-  struct Entry;
-
-  absl::StatusOr<StreamHello> ReadHello(ServerStream& stream);
-  // The entry that the hello is for, with the stream among its streams.
-  absl::StatusOr<std::shared_ptr<Entry>> Enter(const StreamHello& hello, ServerStream& stream);
-
-  Clock& clock_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::shared_ptr<Entry>> entries_;       // guarded by mutex_
-  std::map<ServerStream*, absl::Time> before_hello_;  // guarded by mutex_; since when
-  uint64_t stale_epochs_refused_ = 0;                 // guarded by mutex_
-};
 
 }  // namespace longhaul::worker
 

@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/testing/two_stages.h"
@@ -176,8 +175,7 @@ TEST_P(ExchangeFaults, CorruptFramesAreSentAgainUntilTheyArriveWhole) {
   for (ExchangeOptions& stage : options) stage.links[0].connections = GetParam();
   const std::unique_ptr<Exchange> sender = MakeTestExchange(options[0], transport, RealClock());
   const std::unique_ptr<Exchange> receiver = MakeTestExchange(options[1], *honest, RealClock());
-  network.Listen(TestAddress(1), receiver.get());
-  const absl::Cleanup stop = [&] { network.Stop(TestAddress(1)); };
+  const Door door(network, TestAddress(1), options[1], *receiver, RealClock());
   const absl::Time soon = RealClock().Now() + absl::Seconds(30);
   for (uint32_t micro_batch = 0; micro_batch < 20; ++micro_batch) {
     const FrameKey key = TestKey(FrameKind::kActivation, micro_batch, 1);

@@ -54,9 +54,9 @@ class ExchangeHostile : public ::testing::Test {
  protected:
   ExchangeHostile() : network_(RealClock()), transport_(network_.MakeTransport()) {
     exchange_ = MakeTestExchange(TestOptions(1), *transport_, RealClock());
-    network_.Listen(TestAddress(1), exchange_.get());
+    door_ =
+        std::make_unique<Door>(network_, TestAddress(1), TestOptions(1), *exchange_, RealClock());
   }
-  ~ExchangeHostile() override { network_.Stop(TestAddress(1)); }
 
   static absl::Time Soon() { return RealClock().Now() + absl::Seconds(30); }
 
@@ -104,6 +104,7 @@ class ExchangeHostile : public ::testing::Test {
   InProcessNetwork network_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Door> door_;
 };
 
 TEST_F(ExchangeHostile, AHelloThatIsNotOfThePlanIsRefused) {
@@ -117,13 +118,13 @@ TEST_F(ExchangeHostile, AHelloThatIsNotOfThePlanIsRefused) {
   EXPECT_EQ(code([](StreamHello& h) { h.token = "secretsecret"; }), denied);
   EXPECT_EQ(code([](StreamHello& h) { h.token = "sec"; }), denied);
   EXPECT_EQ(code([](StreamHello& h) { h.token = ""; }), denied);
-  EXPECT_EQ(code([](StreamHello& h) { h.run = "second"; }), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code([](StreamHello& h) { h.run = "second"; }), absl::StatusCode::kUnavailable);
   const auto invalid = absl::StatusCode::kInvalidArgument;
   EXPECT_EQ(code([](StreamHello& h) { h.from_group = 1; }), invalid);
   EXPECT_EQ(code([](StreamHello& h) { h.to_group = 2; }), invalid);
   EXPECT_EQ(code([](StreamHello& h) { h.connection = 1; }), invalid);
   EXPECT_EQ(code([](StreamHello& h) { h.connection = -1; }), invalid);
-  EXPECT_EQ(exchange_->counters().stale_epochs_dropped, 0u);
+  EXPECT_EQ(door_->router().stale_epochs_refused(), 0u);
 }
 
 TEST_F(ExchangeHostile, AnOldEpochIsRefusedAndCounted) {
@@ -131,8 +132,8 @@ TEST_F(ExchangeHostile, AnOldEpochIsRefusedAndCounted) {
   hello.epoch.number -= 1;
   const absl::Status status = End(*DialWithHello(hello));
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("epoch 1.3 of run first is not in force"));
-  EXPECT_EQ(exchange_->counters().stale_epochs_dropped, 1u);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("epoch 1.3 of run first has ended"));
+  EXPECT_EQ(door_->router().stale_epochs_refused(), 1u);
 }
 
 TEST_F(ExchangeHostile, AFrameOfAnOldEpochIsDroppedCountedAndForgotten) {
@@ -237,8 +238,8 @@ TEST_F(ExchangeHostile, FramesThatThePlanDoesNotHaveAreRefused) {
             }),
             invalid);
   EXPECT_EQ(end([](FrameHeader& h) {
-              h.element = compression::ElementType::kBytes;
-              h.elements = 400;
+              h.element = compression::ElementType::kFloat64;
+              h.elements = 50;
             }),
             invalid);
   EXPECT_EQ(exchange_->counters().frames_received, 0u);

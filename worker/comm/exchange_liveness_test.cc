@@ -68,8 +68,6 @@ class Swallowing : public Transport {
 // about, so that each stage's signs of life are those of one direction.
 class ExchangeLiveness : public ::testing::Test {
  protected:
-  ~ExchangeLiveness() override { network_.Stop(TestAddress(1)); }
-
   // `replicas`: of one stage, instead of two stages. The link is up on return: the clock, which
   // stands still until then, cannot outrun its handshake.
   void Start(Swallowing::Pass pass, bool replicas = false) {
@@ -83,7 +81,9 @@ class ExchangeLiveness : public ::testing::Test {
         options.links[0].tied_elements = 0;
       }
       stages_[stage] = MakeTestExchange(options, *swallowing_, clock_);
-      if (stage == 1) network_.Listen(TestAddress(1), stages_[1].get());
+      if (stage == 1) {
+        door_ = std::make_unique<Door>(network_, TestAddress(1), options, *stages_[1], clock_);
+      }
     }
     while (!swallowing_->welcomed()) std::this_thread::yield();
   }
@@ -146,6 +146,7 @@ class ExchangeLiveness : public ::testing::Test {
   const std::unique_ptr<Transport> honest_ = network_.MakeTransport();
   std::unique_ptr<Swallowing> swallowing_;
   std::unique_ptr<Exchange> stages_[2];
+  std::unique_ptr<Door> door_;
   std::thread waiter_;
   absl::Status status_;
   std::atomic<bool> over_ = false;

@@ -1,5 +1,6 @@
+#include "worker/comm/exchange_router.h"
+
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
@@ -9,7 +10,6 @@
 #include "base/check.h"
 #include "base/constant_time.h"
 #include "base/status_macros.h"
-#include "worker/comm/exchange.h"
 
 namespace longhaul::worker {
 namespace {
@@ -17,33 +17,13 @@ namespace {
 constexpr size_t kStreamsBeforeHelloMax = 64;
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 
-// The stream as it was before its hello was read.
-class UnreadStream final : public ServerStream {
- public:
-  UnreadStream(StreamHello hello, ServerStream& stream)
-      : hello_(std::move(hello)), stream_(stream) {}
-  absl::StatusOr<StreamMessage> Read() override {
-    if (!hello_) return stream_.Read();
-    StreamMessage first = *std::move(hello_);
-    hello_.reset();
-    return first;
-  }
-  absl::Status Write(const StreamReply& reply) override { return stream_.Write(reply); }
-  void Cancel() override { stream_.Cancel(); }
-  std::string peer() const override { return stream_.peer(); }
-
- private:
-  std::optional<StreamHello> hello_;
-  ServerStream& stream_;
-};
-
 }  // namespace
 
 struct ExchangeRouter::Entry {
   std::string run;
   Epoch epoch;
   std::string token;
-  StreamAcceptor* exchange = nullptr;
+  StreamServer* exchange = nullptr;
   bool replaced = false;  // by a newer epoch; takes no new streams
   std::set<ServerStream*> streams;
 
@@ -53,10 +33,9 @@ struct ExchangeRouter::Entry {
 };
 
 absl::Status ExchangeRouter::Serve(ServerStream& stream) {
-  LH_ASSIGN_OR_RETURN(StreamHello hello, ReadHello(stream));
+  LH_ASSIGN_OR_RETURN(const StreamHello hello, ReadHello(stream));
   LH_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Enter(hello, stream));
-  UnreadStream unread(std::move(hello), stream);
-  const absl::Status status = entry->exchange->Serve(unread);
+  const absl::Status status = entry->exchange->Serve(hello, stream);
   std::lock_guard<std::mutex> lock(mutex_);
   entry->streams.erase(&stream);
   changed_.notify_all();
@@ -117,7 +96,7 @@ absl::StatusOr<std::shared_ptr<ExchangeRouter::Entry>> ExchangeRouter::Enter(
 }
 
 void ExchangeRouter::Register(const std::string& run, const Epoch& epoch, const std::string& token,
-                              StreamAcceptor* exchange) {
+                              StreamServer* exchange) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const std::shared_ptr<Entry>& entry : entries_) {
     if (entry->run != run) continue;

@@ -1,3 +1,5 @@
+#include "worker/comm/exchange_router.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -5,21 +7,16 @@
 #include <variant>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
-#include "worker/comm/exchange.h"
 #include "worker/comm/testing/two_stages.h"
 
 namespace longhaul::worker {
 namespace {
 
-// Remembers hellos and holds every stream until it breaks.
-class Holder : public StreamAcceptor {
+// Says which hello it was given and holds every stream until it breaks.
+class Holder : public StreamServer {
  public:
-  absl::Status Serve(ServerStream& stream) override {
-    const absl::StatusOr<StreamMessage> hello = stream.Read();
-    if (!hello.ok()) return hello.status();
-    stream.Write(StreamWelcome{std::get<StreamHello>(*hello).connection + uint64_t{100}, 0})
-        .IgnoreError();
+  absl::Status Serve(const StreamHello& hello, ServerStream& stream) override {
+    stream.Write(StreamWelcome{hello.connection + uint64_t{100}, 0}).IgnoreError();
     return stream.Read().status();
   }
 };
@@ -54,7 +51,7 @@ class ExchangeRouterTest : public ::testing::Test {
   std::unique_ptr<Transport> transport_;
 };
 
-TEST_F(ExchangeRouterTest, AStreamGoesWholeToTheExchangeOfItsRunAndEpoch) {
+TEST_F(ExchangeRouterTest, AStreamGoesToTheExchangeOfItsRunAndEpoch) {
   EXPECT_EQ(Answer({1, 2}, "t"), absl::StatusCode::kUnavailable);
   router_.Register("first", {1, 2}, "t", &holder_);
   const std::unique_ptr<ClientStream> stream = Dial(Hello({1, 2}, "t"));
@@ -109,28 +106,6 @@ TEST_F(ExchangeRouterTest, StreamsThatSayNoHelloAreBoundedAndGiveWayInTime) {
     status = Dial(Hello({1, 2}, "t"))->Read().status();
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-}
-
-TEST_F(ExchangeRouterTest, TwoStagesTrainThroughRouters) {
-  ExchangeRouter routers[] = {ExchangeRouter(RealClock()), ExchangeRouter(RealClock())};
-  InProcessNetwork network(RealClock());
-  const std::unique_ptr<Transport> transport = network.MakeTransport();
-  std::unique_ptr<Exchange> stages[2];
-  const absl::Cleanup unregister = [&] {
-    for (ExchangeRouter& router : routers) router.Unregister("first", kTestEpoch);
-  };
-  for (int i = 0; i < 2; ++i) {
-    network.Listen(TestAddress(i), &routers[i]);
-    stages[i] = MakeTestExchange(TestOptions(i), *transport, RealClock());
-    routers[i].Register("first", kTestEpoch, "secret", stages[i].get());
-  }
-  const absl::Time soon = RealClock().Now() + absl::Seconds(30);
-  const FrameKey key = TestKey(FrameKind::kActivation, 0, 1);
-  ASSERT_TRUE(stages[0]->Send(1, key, TestValues(0), soon).ok());
-  std::vector<float> values(kTestElements);
-  ASSERT_TRUE(stages[1]->Receive(0, key, absl::MakeSpan(values), soon).ok());
-  EXPECT_EQ(values, TestValues(0));
-  EXPECT_TRUE(stages[0]->Flush(soon).ok());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "worker/comm/in_process_transport.h"
+#include "worker/comm/testing/in_process_transport.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,5 @@
 #include "worker/comm/send_queue.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_copy.h"

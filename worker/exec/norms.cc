@@ -5,22 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "model/stage_parameters.h"
 
 namespace longhaul::worker {
 
 NormsLayout::NormsLayout(const model::Graph& graph, const std::vector<model::OpRange>& ranges)
-    : graph_(graph) {
-  std::vector<bool> counted(graph.parameters.size(), false);
-  for (const model::OpRange& range : ranges) {
-    std::vector<int> own;
-    for (const int parameter : graph.ParametersOf(range)) {
-      if (counted[parameter]) continue;
-      counted[parameter] = true;
-      own.push_back(parameter);
-    }
-    counted_by_.push_back(std::move(own));
-  }
-}
+    : graph_(graph), counted_by_(model::OwnedParameters(graph, ranges)) {}
 
 std::vector<double> NormsLayout::ToDoubles(absl::Span<const ParameterNorm> norms) {
   std::vector<double> values;

@@ -25,7 +25,7 @@ class NormsLayout {
   // `ranges`: the operators of each stage.
   NormsLayout(const model::Graph& graph, const std::vector<model::OpRange>& ranges);
 
-  // What stage s counts, ascending: its parameters but those that an earlier stage holds too.
+  // What stage s counts, ascending: model::OwnedParameters.
   const std::vector<int>& counted_by(int stage) const { return counted_by_[stage]; }
 
   static std::vector<double> ToDoubles(absl::Span<const ParameterNorm> norms);
@@ -41,7 +41,7 @@ class NormsLayout {
 
  private:
   const model::Graph& graph_;
-  std::vector<std::vector<int>> counted_by_;
+  const std::vector<std::vector<int>> counted_by_;
 };
 
 }  // namespace longhaul::worker

@@ -7,11 +7,11 @@
 #include "base/limits.h"
 #include "base/status_macros.h"
 #include "compression/codec.h"
-#include "model/buffer_plan.h"
 #include "model/family.h"
+#include "model/stage_parameters.h"
 #include "schedule/groups.h"
 #include "schedule/replay.h"
-#include "worker/comm/gloo_mesh.h"
+#include "worker/host/links.h"
 
 namespace longhaul::worker {
 namespace {
@@ -137,99 +137,6 @@ absl::Status LayOut(const Assignment& assignment, StagePlan& plan) {
   return absl::OkStatus();
 }
 
-bool Uses(const model::Graph& graph, model::OpRange range, int parameter) {
-  const std::vector<int> held = graph.ParametersOf(range);
-  return std::binary_search(held.begin(), held.end(), parameter);
-}
-
-// Parameters that the first and the last stage share; only these may be tied.
-absl::StatusOr<std::vector<int>> TiedAcrossStages(const Assignment& assignment,
-                                                  const model::Graph& graph,
-                                                  const std::vector<model::OpRange>& ranges) {
-  std::vector<int> across;
-  for (const int parameter : graph.TiedParameters()) {
-    int holders = 0;
-    for (const model::OpRange& range : ranges) holders += Uses(graph, range, parameter);
-    if (holders < 2) continue;
-    if (holders > 2 || !Uses(graph, ranges.front(), parameter) ||
-        !Uses(graph, ranges.back(), parameter)) {
-      return Wrong(assignment, absl::StrCat("parameter ", graph.parameters[parameter].name,
-                                            " is shared by other stages than the first and last"));
-    }
-    across.push_back(parameter);
-  }
-  return across;
-}
-
-// Of which the pattern of whose evaluation micro-batches go to whom is seen whole: the least common
-// multiple of two numbers of replicas is below it.
-constexpr int kEvaluationPattern = kReplicasMax * kReplicasMax;
-
-// Whether the two groups, of neighbouring stages, ever exchange a frame.
-bool AreLinked(const StagePlan& plan, const schedule::Groups& training,
-               const schedule::Groups& evaluation, int self, int peer) {
-  if (training.replica(self) == 0 && training.replica(peer) == 0) return true;
-  const int stage = training.stage(peer);
-  for (const int m : training.MicroBatches(self)) {
-    if (training.Owner(stage, m) == peer) return true;
-  }
-  if (plan.evaluation_program.instructions.empty()) return false;
-  for (const int m : evaluation.MicroBatches(self)) {
-    if (m >= kEvaluationPattern) break;
-    if (evaluation.Owner(stage, m) == peer) return true;
-  }
-  return false;
-}
-
-struct LinkFacts {
-  const Assignment& assignment;
-  const StagePlan& plan;
-  const std::vector<schedule::Program>& programs;
-  int64_t tied_elements = 0;
-  int connections = 1;
-};
-
-// The link to group `peer`, both directions.
-LinkOptions MakeLink(const LinkFacts& facts, int peer, bool ends) {
-  const Assignment& assignment = facts.assignment;
-  const StagePlan& plan = facts.plan;
-  const int self = assignment.stage;
-  const int upstream = std::min(self, peer);
-  const int upstream_stage = facts.programs[upstream].stage;
-  const StagePeer& other = assignment.stages[peer];
-  LinkOptions link;
-  link.peer_group = peer;
-  link.peer_stage = facts.programs[peer].stage;
-  link.peer_name = plan.names[peer];
-  link.peer_node = other.node;
-  link.peer_address = other.data_address;
-  link.tied_elements = static_cast<uint64_t>(ends ? facts.tied_elements : 0);
-  link.connections = link.peer_stage == plan.stage ? 1 : facts.connections;
-  // Two numbers for each parameter: its index and its sum of squares.
-  link.norms_max = 2 * plan.graph.parameters.size();
-  if (std::abs(link.peer_stage - plan.stage) == 1) {
-    link.codec = assignment.link_codecs[upstream_stage];
-    link.tensor_elements = static_cast<uint64_t>(model::BoundaryElements(
-        plan.graph, plan.ranges[upstream_stage].end, assignment.spec.train.micro_batch));
-    link.window = schedule::LinkWindow(facts.programs, upstream);
-  }
-  return link;
-}
-
-void AddLinks(const LinkFacts& facts, StagePlan& plan) {
-  const int self = facts.assignment.stage;
-  const schedule::Groups training(plan.shape), evaluation(plan.evaluation_shape);
-  for (int peer = 0; peer < training.count(); ++peer) {
-    const int distance = std::abs(training.stage(peer) - plan.stage);
-    const bool leaders = training.replica(self) == 0 && training.replica(peer) == 0;
-    const bool ends =
-        facts.tied_elements > 0 && leaders && distance > 0 && distance == plan.shape.stages - 1;
-    const bool next = distance == 1 && AreLinked(plan, training, evaluation, self, peer);
-    const bool replicas = distance == 0 && peer != self;
-    if (ends || next || replicas) plan.links.push_back(MakeLink(facts, peer, ends));
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
@@ -245,13 +152,7 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
   StagePlan plan;
   LH_ASSIGN_OR_RETURN(plan.graph, model::BuildGraph(assignment.spec.model));
   LH_RETURN_IF_ERROR(LayOut(assignment, plan));
-  LH_ASSIGN_OR_RETURN(const std::vector<int> tied,
-                      TiedAcrossStages(assignment, plan.graph, plan.ranges));
-  int64_t tied_elements = 0;
-  for (const int parameter : tied) {
-    tied_elements = std::max(tied_elements, plan.graph.parameters[parameter].elements());
-  }
-  plan.shape.tied = !tied.empty();
+  plan.shape.tied = !model::ParametersTiedAcross(plan.graph, plan.ranges).empty();
   LH_ASSIGN_OR_RETURN(const std::vector<schedule::Program> programs,
                       schedule::Generate(assignment.spec.schedule, plan.shape));
   LH_RETURN_IF_ERROR(schedule::Replay(programs, plan.shape));
@@ -262,21 +163,17 @@ absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
     plan.evaluation_program =
         schedule::GenerateEvaluationOf(plan.evaluation_shape, plan.stage, plan.replica);
   }
-  AddLinks({assignment, plan, programs, tied_elements, connections}, plan);
+  const LinkFacts facts{plan.graph,
+                        plan.ranges,
+                        plan.shape,
+                        plan.evaluation_shape,
+                        programs,
+                        assignment.stages,
+                        assignment.link_codecs,
+                        assignment.spec.train.micro_batch,
+                        connections};
+  plan.links = MakeLinks(facts, assignment.stage);
   return plan;
-}
-
-std::vector<int> OwnedParameters(const model::Graph& graph,
-                                 const std::vector<model::OpRange>& ranges, int stage) {
-  std::vector<int> owned;
-  for (const int parameter : graph.ParametersOf(ranges[stage])) {
-    const auto earlier = ranges.begin() + stage;
-    if (std::none_of(ranges.begin(), earlier,
-                     [&](const model::OpRange& range) { return Uses(graph, range, parameter); })) {
-      owned.push_back(parameter);
-    }
-  }
-  return owned;
 }
 
 }  // namespace longhaul::worker

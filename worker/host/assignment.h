@@ -40,11 +40,6 @@ inline constexpr int64_t kValidationMicroBatchesMax = 4'000'000;
 absl::StatusOr<StagePlan> MakeStagePlan(const Assignment& assignment,
                                         int64_t validation_micro_batches, int connections);
 
-// Indices of the parameters whose state this stage writes to checkpoints: those it holds, except a
-// tied one that an earlier stage holds too (stage 0 owns it).
-std::vector<int> OwnedParameters(const model::Graph& graph,
-                                 const std::vector<model::OpRange>& ranges, int stage);
-
 }  // namespace longhaul::worker
 
 #endif  // LONGHAUL_WORKER_HOST_ASSIGNMENT_H_

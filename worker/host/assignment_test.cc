@@ -252,38 +252,5 @@ TEST(MakeStagePlan, RefusesWhatIsWrong) {
   }
 }
 
-TEST(OwnedParameters, CoverTheModelOnceForEveryPartition) {
-  for (const bool tied : {false, true}) {
-    const model::Graph graph = GraphOf(TestSpec("r", tied));
-    for (int set = 0; set < 8; ++set) {
-      std::vector<int> blocks;
-      for (int block = 1; block <= 3; ++block) {
-        if ((set >> (block - 1) & 1) != 0) blocks.push_back(block);
-      }
-      std::vector<model::OpRange> ranges;
-      for (const int end : Ends(graph, blocks)) {
-        ranges.push_back({ranges.empty() ? 0 : ranges.back().end, end});
-      }
-      std::map<std::string, int> owner;
-      for (int stage = 0; stage < static_cast<int>(ranges.size()); ++stage) {
-        const std::vector<int> owned = OwnedParameters(graph, ranges, stage);
-        EXPECT_TRUE(std::is_sorted(owned.begin(), owned.end()));
-        for (const int parameter : owned) {
-          EXPECT_TRUE(owner.emplace(graph.parameters[parameter].name, stage).second)
-              << graph.parameters[parameter].name << " has two owners";
-        }
-      }
-      EXPECT_EQ(owner.size(), graph.parameters.size());
-      EXPECT_EQ(owner["wte"], 0);
-      const int last = static_cast<int>(ranges.size()) - 1;
-      EXPECT_EQ(owner["ln_f.weight"], last);
-      EXPECT_EQ(owner.contains("head.weight"), !tied);
-      if (!tied) {
-        EXPECT_EQ(owner["head.weight"], last);
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace longhaul::worker

@@ -92,11 +92,6 @@ void Outbox::Forget(const std::string& run, const Epoch& epoch) {
   kept_.clear();
 }
 
-uint64_t Outbox::reports_dropped() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return reports_dropped_;
-}
-
 void Outbox::SendLocked(const ToCoordinator& message) {
   if (connected_ && !link_.Send(message)) connected_ = false;
 }

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/ids.h"
+#include "worker/host/control_link.h"
 #include "worker/host/messages.h"
-#include "worker/host/remote.h"
 
 namespace longhaul::worker {
 
@@ -49,8 +49,6 @@ class Outbox {
   void Tell(const ToCoordinator& message);
   // Of this epoch of the run and of older ones.
   void Forget(const std::string& run, const Epoch& epoch);
-
-  uint64_t reports_dropped() const;
 
  private:
   void SendLocked(const ToCoordinator& message);

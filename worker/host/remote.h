@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "data/dataset.h"
-#include "worker/host/messages.h"
 
 namespace longhaul::worker {
 
@@ -32,14 +31,6 @@ class RemoteStore {
   virtual void Cancel() = 0;
   // The same store behind another object, which is cancelled by itself. This must outlive it.
   virtual std::unique_ptr<RemoteStore> MakeView() = 0;
-};
-
-// Where the host's messages go. Thread-safe; never blocks. False: not connected or the queue is
-// full; the host then keeps what must not be lost and sends it again after the next Accepted.
-class ControlLink {
- public:
-  virtual ~ControlLink() = default;
-  virtual bool Send(const ToCoordinator& message) = 0;
 };
 
 }  // namespace longhaul::worker

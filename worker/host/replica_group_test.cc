@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "worker/comm/in_process_mesh.h"
+#include "worker/comm/testing/in_process_mesh.h"
 #include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
@@ -19,7 +19,7 @@ class SilentExchange : public Exchange {
   absl::Status WaitForSilence(int peer_group) override {
     return absl::DeadlineExceededError(absl::StrCat("nothing is heard of group ", peer_group));
   }
-  absl::Status Serve(ServerStream&) override { return Unused(); }
+  absl::Status Serve(const StreamHello&, ServerStream&) override { return Unused(); }
   absl::Status Send(int, const FrameKey&, absl::Span<const float>, absl::Time) override {
     return Unused();
   }

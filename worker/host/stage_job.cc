@@ -9,6 +9,7 @@
 #include "compression/frame.h"
 #include "data/dataset.h"
 #include "data/run_data.h"
+#include "model/stage_parameters.h"
 #include "worker/host/divergence.h"
 #include "worker/host/stage_state.h"
 
@@ -340,7 +341,7 @@ void StageJob::Save(int64_t step, bool last) {
     return;
   }
   if (last) SetPhase("storing the last checkpoint");
-  const std::vector<int> owned = OwnedParameters(plan_.graph, plan_.ranges, plan_.stage);
+  const std::vector<int> owned = model::OwnedParameters(plan_.graph, plan_.ranges)[plan_.stage];
   keeper_->Put({step, SaveStage(plan_.graph, owned, *stage_), last, absl::OkStatus()});
 }
 

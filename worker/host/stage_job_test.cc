@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/family.h"
-#include "worker/comm/in_process_transport.h"
+#include "worker/comm/testing/in_process_transport.h"
 #include "worker/host/testing/host_testing.h"
 #include "worker/host/worker_host.h"
 

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/family.h"
-#include "worker/host/assignment.h"
+#include "model/stage_parameters.h"
 #include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {
@@ -42,7 +42,7 @@ class StageStateTest : public testing::Test {
           parameter.second_moment[i] = Value(parameter.index, 2, i);
         }
       }
-      shards_.push_back(SaveStage(graph_, OwnedParameters(graph_, ranges, stage), *saved));
+      shards_.push_back(SaveStage(graph_, model::OwnedParameters(graph_, ranges)[stage], *saved));
       manifest_.shards.push_back(shards_.back().shard);
     }
     last_stage_ = ranges[1];

@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "worker/comm/exchange.h"
+#include "worker/comm/exchange_router.h"
+#include "worker/host/control_link.h"
 #include "worker/host/messages.h"
 #include "worker/host/remote.h"
 

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/family.h"
-#include "worker/comm/in_process_transport.h"
+#include "worker/comm/testing/in_process_transport.h"
 #include "worker/host/testing/host_testing.h"
 
 namespace longhaul::worker {

@@ -10,7 +10,8 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "worker/comm/exchange.h"
-#include "worker/comm/in_process_transport.h"
+#include "worker/comm/exchange_router.h"
+#include "worker/comm/testing/in_process_transport.h"
 
 namespace longhaul::worker {
 
@@ -64,6 +65,28 @@ inline std::unique_ptr<Exchange> MakeTestExchange(const ExchangeOptions& options
   return *std::move(exchange);
 }
 
+// Where an exchange can be dialled as long as this lives, which all arguments outlive.
+class Door {
+ public:
+  Door(InProcessNetwork& network, const std::string& address, const ExchangeOptions& options,
+       Exchange& exchange, Clock& clock)
+      : network_(network), address_(address), options_(options), router_(clock) {
+    router_.Register(options.run, options.epoch, options.token, &exchange);
+    network_.Listen(address_, &router_);
+  }
+  ~Door() {
+    network_.Stop(address_);
+    router_.Unregister(options_.run, options_.epoch);
+  }
+  const ExchangeRouter& router() const { return router_; }
+
+ private:
+  InProcessNetwork& network_;
+  const std::string address_;
+  const ExchangeOptions options_;
+  ExchangeRouter router_;
+};
+
 // Both stages, each listening at its address.
 class TwoStages {
  public:
@@ -83,13 +106,14 @@ class TwoStages {
       stages_[stage] = MakeTestExchange(options, *transport, clock_);
     }
     for (int stage = 0; stage < 2; ++stage) {
-      network.Listen(TestAddress(stage), stages_[stage].get());
+      doors_[stage] = std::make_unique<Door>(network, TestAddress(stage), TestOptions(stage),
+                                             *stages_[stage], clock_);
     }
   }
 
   void Stop() {
     for (int stage = 0; stage < 2; ++stage) {
-      network.Stop(TestAddress(stage));
+      doors_[stage].reset();
       stages_[stage].reset();
     }
   }
@@ -118,6 +142,7 @@ class TwoStages {
   const LinkOptions link_;
   Clock& clock_;
   std::unique_ptr<Exchange> stages_[2];
+  std::unique_ptr<Door> doors_[2];
 };
 
 }  // namespace longhaul::worker

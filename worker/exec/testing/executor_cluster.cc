@@ -12,7 +12,8 @@
 #include "model/buffer_plan.h"
 #include "model/family.h"
 #include "schedule/replay.h"
-#include "worker/comm/in_process_mesh.h"
+#include "worker/comm/testing/in_process_mesh.h"
+#include "worker/host/links.h"
 
 namespace longhaul::worker {
 namespace {
@@ -115,20 +116,24 @@ ExecutorCluster::ExecutorCluster(const ClusterOptions& options)
       network_(clock_) {
   const std::vector<schedule::Program> programs = Get(schedule::Generate(options.schedule, shape_));
   Must(schedule::Replay(programs, shape_));
-  std::vector<int> replicas;
-  for (int stage = 0; stage < options.stages; ++stage) replicas.push_back(layout_.replicas(stage));
   ExecutorOptions shared;
   shared.spec = &spec_;
   shared.graph = &graph_;
   shared.epoch = kEpoch;
   shared.shape = shape_;
-  shared.evaluation_shape = schedule::EvaluationShape(
-      replicas, static_cast<int>(data_.batches().validation_micro_batches()));
+  shared.evaluation_shape = evaluation_shape_ = MakeEvaluationShape();
   shared.ranges = ranges_;
   shared.wait_max = options.wait_max;
   groups_.resize(layout_.count());
   BuildCollectives();
   for (int group = 0; group < groups(); ++group) BuildGroup(group, shared, programs);
+}
+
+schedule::Shape ExecutorCluster::MakeEvaluationShape() const {
+  std::vector<int> replicas;
+  for (int stage = 0; stage < stages(); ++stage) replicas.push_back(layout_.replicas(stage));
+  return schedule::EvaluationShape(replicas,
+                                   static_cast<int>(data_.batches().validation_micro_batches()));
 }
 
 void ExecutorCluster::BuildCollectives() {
@@ -153,27 +158,15 @@ ExchangeOptions ExecutorCluster::MakeExchangeOptions(
   exchange.group = group;
   exchange.stage = stage;
   exchange.name = layout_.Name(group);
+  std::vector<StagePeer> peers(groups());
   for (int peer = 0; peer < groups(); ++peer) {
-    const int distance = std::abs(layout_.stage(peer) - stage);
-    const bool leaders = layout_.replica(group) == 0 && layout_.replica(peer) == 0;
-    const bool ends = options_.tied && leaders && distance == options_.stages - 1;
-    if (distance == 0 || !(distance == 1 || ends)) continue;
-    LinkOptions link;
-    link.peer_group = peer;
-    link.peer_stage = layout_.stage(peer);
-    link.peer_name = layout_.Name(peer);
-    link.peer_node = Address(peer);
-    link.peer_address = Address(peer);
-    link.norms_max = 2 * graph_.parameters.size();
-    if (distance == 1) {
-      link.codec = options_.codec;
-      const int cut = ranges_[std::min(layout_.stage(group), layout_.stage(peer))].end;
-      link.tensor_elements = model::BoundaryElements(graph_, cut, spec_.train.micro_batch);
-      link.window = schedule::LinkWindow(programs, std::min(group, peer));
-    }
-    if (ends) link.tied_elements = spec_.model.vocab * spec_.model.hidden;
-    exchange.links.push_back(link);
+    peers[peer].node = peers[peer].data_address = Address(peer);
   }
+  const std::vector<std::string> codecs(stages() - 1, options_.codec);
+  const LinkFacts facts{graph_,   ranges_, shape_, evaluation_shape_,
+                        programs, peers,   codecs, spec_.train.micro_batch,
+                        1};
+  exchange.links = MakeLinks(facts, group);
   return exchange;
 }
 
@@ -321,7 +314,7 @@ int64_t ReferenceRun::CountTargets(int64_t step) const {
   int64_t count = 0;
   for (int64_t m = 0; m < train.micro_batches(); ++m) {
     data_.batches().Train(step, m, absl::MakeSpan(tokens), absl::MakeSpan(targets));
-    for (const int32_t target : targets) count += target != data::kIgnoredTarget;
+    for (const int32_t target : targets) count += target != kIgnoredTarget;
   }
   return count;
 }

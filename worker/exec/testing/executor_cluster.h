@@ -18,7 +18,8 @@
 #include "run/run_spec.h"
 #include "schedule/groups.h"
 #include "worker/comm/exchange.h"
-#include "worker/comm/in_process_transport.h"
+#include "worker/comm/exchange_router.h"
+#include "worker/comm/testing/in_process_transport.h"
 #include "worker/exec/stage_executor.h"
 #include "worker/exec/testing/cluster_data.h"
 
@@ -95,6 +96,7 @@ class ExecutorCluster {
     std::unique_ptr<StageExecutor> executor;
   };
 
+  schedule::Shape MakeEvaluationShape() const;
   void BuildCollectives();
   void BuildGroup(int group, const ExecutorOptions& shared,
                   const std::vector<schedule::Program>& programs);
@@ -107,6 +109,7 @@ class ExecutorCluster {
   const schedule::Shape shape_;
   const schedule::Groups layout_;
   std::vector<model::OpRange> ranges_;
+  schedule::Shape evaluation_shape_;
   const ClusterData data_;
   DirectiveBox directives_;
   WatchedClock clock_{RealClock()};

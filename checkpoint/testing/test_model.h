@@ -1,6 +1,6 @@
 // For tests of checkpoint/: a small model and weights for it.
-#ifndef LONGHAUL_CHECKPOINT_TEST_MODEL_H_
-#define LONGHAUL_CHECKPOINT_TEST_MODEL_H_
+#ifndef LONGHAUL_CHECKPOINT_TESTING_TEST_MODEL_H_
+#define LONGHAUL_CHECKPOINT_TESTING_TEST_MODEL_H_
 
 #include <string>
 #include <utility>
@@ -44,4 +44,4 @@ inline std::string Joined(const FilePieces& pieces) {
 
 }  // namespace longhaul::checkpoint
 
-#endif  // LONGHAUL_CHECKPOINT_TEST_MODEL_H_
+#endif  // LONGHAUL_CHECKPOINT_TESTING_TEST_MODEL_H_

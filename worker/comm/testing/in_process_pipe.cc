@@ -1,4 +1,4 @@
-#include "worker/comm/in_process_pipe.h"
+#include "worker/comm/testing/in_process_pipe.h"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // A network in memory, for tests and for several stages in one process: real threads and queues,
 // no sockets, and faults on demand.
-#ifndef LONGHAUL_WORKER_COMM_IN_PROCESS_TRANSPORT_H_
-#define LONGHAUL_WORKER_COMM_IN_PROCESS_TRANSPORT_H_
+#ifndef LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_TRANSPORT_H_
+#define LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_TRANSPORT_H_
 
 #include <memory>
 #include <string>
@@ -39,4 +39,4 @@ class InProcessNetwork {
 
 }  // namespace longhaul::worker
 
-#endif  // LONGHAUL_WORKER_COMM_IN_PROCESS_TRANSPORT_H_
+#endif  // LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_TRANSPORT_H_

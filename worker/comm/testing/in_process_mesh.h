@@ -1,6 +1,6 @@
 // A mesh in memory, for tests: the replicas are threads of one process.
-#ifndef LONGHAUL_WORKER_COMM_IN_PROCESS_MESH_H_
-#define LONGHAUL_WORKER_COMM_IN_PROCESS_MESH_H_
+#ifndef LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_MESH_H_
+#define LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_MESH_H_
 
 #include <memory>
 #include <vector>
@@ -16,4 +16,4 @@ std::vector<std::unique_ptr<Mesh>> MakeInProcessMeshes(int size, Clock& clock);
 
 }  // namespace longhaul::worker
 
-#endif  // LONGHAUL_WORKER_COMM_IN_PROCESS_MESH_H_
+#endif  // LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_MESH_H_

@@ -1,6 +1,6 @@
 // Both ends of one in-process stream.
-#ifndef LONGHAUL_WORKER_COMM_IN_PROCESS_PIPE_H_
-#define LONGHAUL_WORKER_COMM_IN_PROCESS_PIPE_H_
+#ifndef LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_PIPE_H_
+#define LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_PIPE_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -57,4 +57,4 @@ std::unique_ptr<ServerStream> MakeInProcessServerStream(std::shared_ptr<InProces
 
 }  // namespace longhaul::worker
 
-#endif  // LONGHAUL_WORKER_COMM_IN_PROCESS_PIPE_H_
+#endif  // LONGHAUL_WORKER_COMM_TESTING_IN_PROCESS_PIPE_H_

@@ -1,4 +1,4 @@
-#include "worker/comm/in_process_transport.h"
+#include "worker/comm/testing/in_process_transport.h"
 
 #include <atomic>
 #include <list>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "worker/comm/in_process_pipe.h"
+#include "worker/comm/testing/in_process_pipe.h"
 
 namespace longhaul::worker {
 

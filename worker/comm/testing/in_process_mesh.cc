@@ -1,4 +1,4 @@
-#include "worker/comm/in_process_mesh.h"
+#include "worker/comm/testing/in_process_mesh.h"
 
 #include <algorithm>
 #include <condition_variable>
