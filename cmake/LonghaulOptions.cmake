@@ -14,6 +14,9 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 
 set(LONGHAUL_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address,undefined' or 'thread'")
 option(LONGHAUL_RPC "Build everything that needs gRPC (proto, daemon, cli)" ON)
+option(LONGHAUL_CUDA "Build the CUDA backend (needs the CUDA toolkit; no card)" OFF)
+set(LONGHAUL_CUDA_ARCHITECTURES "80-real;86-real;89-real;90" CACHE STRING
+    "Compute capabilities with machine code; the last also as PTX, for cards to come")
 option(LONGHAUL_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 
 find_program(CCACHE_PROGRAM ccache)
@@ -28,10 +31,10 @@ if(MOLD_PROGRAM)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-Wall -Wextra -Werror -Wno-unused-parameter)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Werror;-Wno-unused-parameter>")
 # Fused multiply-adds would make results depend on the compiler's choices (ARCHITECTURE.md,
 # "Why the bits agree").
-add_compile_options(-ffp-contract=off)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>")
 
 if(LONGHAUL_SANITIZE)
   add_compile_options(-fsanitize=${LONGHAUL_SANITIZE} -fno-omit-frame-pointer

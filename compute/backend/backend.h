@@ -67,6 +67,10 @@ class Backend {
 // `threads` >= 1 counts the calling thread. Threads sleep between calls, after a moment.
 std::unique_ptr<Backend> MakeCpuBackend(int threads);
 
+// Card number `device`, as CUDA counts them. FailedPrecondition, with what to do, if it is not
+// there or if driver, card and build do not fit. In longhaul_compute_cuda only.
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device);
+
 }  // namespace longhaul::compute
 
 #endif  // LONGHAUL_COMPUTE_BACKEND_BACKEND_H_

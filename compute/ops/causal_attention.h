@@ -18,8 +18,8 @@ struct CausalAttentionShape {
   int64_t kv_heads = 0;  // divides heads; query head h uses key and value head h / (heads/kv_heads)
   int64_t width = 0;     // of all query heads; heads divides it
 
-  int64_t head_width() const { return width / heads; }
-  int64_t qkv_width() const { return width + 2 * kv_heads * head_width(); }
+  constexpr int64_t head_width() const { return width / heads; }
+  constexpr int64_t qkv_width() const { return width + 2 * kv_heads * head_width(); }
 };
 
 // Elements of `workspace` that forward and backward need; contents do not survive a call.

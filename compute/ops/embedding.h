@@ -17,7 +17,8 @@ struct EmbeddingShape {
 
 // output[r] = table[tokens[r]] + positions[r % context]. table [vocab, width], positions
 // [context, width] or empty (nothing is added), output [rows, width]. T is float or double.
-// OutOfRange for a token outside the vocabulary.
+// OutOfRange on the CPU for a token outside the vocabulary; who copies tokens to a device checks
+// them.
 template <typename T>
 absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
                               absl::Span<const int32_t> tokens, absl::Span<const T> table,

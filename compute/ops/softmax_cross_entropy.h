@@ -9,13 +9,17 @@
 
 namespace longhaul::compute {
 
+// A target that counts nothing: no loss, zero gradient.
+inline constexpr int32_t kIgnoredTarget = -1;
+
 struct SoftmaxCrossEntropyShape {
   int64_t rows = 0;
   int64_t vocab = 0;
 };
 
-// logits [rows, vocab]; targets [rows], -1 is ignored (no loss, zero gradient). Sets *loss_sum to
-// the sum over rows, in row order, in double. OutOfRange for another target outside [0, vocab).
+// logits [rows, vocab]; targets [rows], each in [0, vocab) or ignored. *loss_sum gets the sum
+// over rows in double, the CPU's in row order, once the backend is synchronised. OutOfRange on the
+// CPU for another target; who copies targets to a device checks them.
 template <typename T>
 absl::Status SoftmaxCrossEntropyForward(Backend& backend, const SoftmaxCrossEntropyShape& shape,
                                         absl::Span<const T> logits,

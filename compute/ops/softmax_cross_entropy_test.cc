@@ -24,6 +24,7 @@ double Forward(Backend& backend, const SoftmaxCrossEntropyShape& shape, const Va
   GuardedBuffer<int32_t> ids(backend, targets);
   double loss_sum = NAN;
   EXPECT_TRUE(SoftmaxCrossEntropyForward<T>(backend, shape, in.span(), ids.span(), &loss_sum).ok());
+  EXPECT_TRUE(backend.Synchronize().ok());
   return loss_sum;
 }
 

@@ -8,6 +8,7 @@
 
 namespace longhaul::compute {
 
+// *sum gets it once the backend is synchronised. T is float or double.
 template <typename T>
 absl::Status SumOfSquares(Backend& backend, absl::Span<const T> values, double* sum);
 

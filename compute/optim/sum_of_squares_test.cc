@@ -18,6 +18,7 @@ double Run(Backend& backend, const Values& values) {
   GuardedBuffer<T> buffer(backend, values);
   double sum = NAN;
   EXPECT_TRUE(SumOfSquares<T>(backend, buffer.constant(), &sum).ok());
+  EXPECT_TRUE(backend.Synchronize().ok());
   return sum;
 }
 

@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compute/ops/add.h"
+#include "compute/ops/shape_check.h"
+#include "compute/ops/softmax_cross_entropy.h"
 #include "compute/optim/sum_of_squares.h"
 #include "compute/stage/initialize.h"
 #include "compute/stage/op_call.h"
@@ -84,10 +86,10 @@ class GraphStage : public Stage<T> {
 
   absl::Status SumUses() override;
   absl::Status GradientSumOfSquares(int i, double* sum) override {
-    return SumOfSquares<T>(backend_, SummedGradient(i), sum);
+    return SumNow(SummedGradient(i), sum);
   }
   absl::Status WeightSumOfSquares(int i, double* sum) override {
-    return SumOfSquares<T>(backend_, arrays_.parameters()[i].weights, sum);
+    return SumNow(arrays_.parameters()[i].weights, sum);
   }
   absl::Status ApplyAdamW(const AdamWStep& step) override;
 
@@ -100,14 +102,19 @@ class GraphStage : public Stage<T> {
   absl::Status Copy(absl::Span<const T> from, absl::Span<T> to) {
     return backend_.Copy(to.data(), from.data(), from.size() * sizeof(T));
   }
-  absl::Status CopyIntegers(absl::Span<const int32_t> from, absl::Span<int32_t> to);
+  absl::Status SumNow(absl::Span<const T> values, double* sum) {
+    LH_RETURN_IF_ERROR(SumOfSquares<T>(backend_, values, sum));
+    return backend_.Synchronize();
+  }
+  absl::Status CopyIds(const IdRange& range, absl::Span<const int32_t> from,
+                       absl::Span<int32_t> to);
   absl::Status CollectContributions(int position);
   absl::Status CheckForward(const OpCall<T>& call);
   absl::Status CheckBackward(const OpCall<T>& call);
   // Whether a value is not finite.
   absl::StatusOr<bool> IsBad(absl::Span<const T> values) {
     double sum = 0;
-    LH_RETURN_IF_ERROR(SumOfSquares<T>(backend_, values, &sum));
+    LH_RETURN_IF_ERROR(SumNow(values, &sum));
     return !std::isfinite(sum);
   }
 
@@ -123,8 +130,11 @@ class GraphStage : public Stage<T> {
 };
 
 template <typename T>
-absl::Status GraphStage<T>::CopyIntegers(absl::Span<const int32_t> from, absl::Span<int32_t> to) {
+absl::Status GraphStage<T>::CopyIds(const IdRange& range, absl::Span<const int32_t> from,
+                                    absl::Span<int32_t> to) {
   LH_CHECK(from.size() == to.size(), "got ", from.size(), " tokens, a micro-batch has ", to.size());
+  // Here, since kernels of a device cannot refuse.
+  LH_RETURN_IF_ERROR(CheckIds("stage", range, from.data(), static_cast<int64_t>(from.size())));
   LH_RETURN_IF_ERROR(backend_.CopyToDevice(to.data(), from.data(), from.size() * sizeof(int32_t)));
   return backend_.Synchronize();  // the caller's memory is free again
 }
@@ -133,8 +143,13 @@ template <typename T>
 absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
   const int slot = pass.slot;
   LH_CHECK(slot >= 0 && slot < static_cast<int>(draws_.size()), "slot ", slot);
-  if (is_first()) LH_RETURN_IF_ERROR(CopyIntegers(pass.tokens, arrays_.Tokens(slot)));
-  if (is_last()) LH_RETURN_IF_ERROR(CopyIntegers(pass.targets, arrays_.Targets(slot)));
+  if (is_first()) {
+    LH_RETURN_IF_ERROR(CopyIds({"token", graph_.vocab, 0}, pass.tokens, arrays_.Tokens(slot)));
+  }
+  if (is_last()) {
+    LH_RETURN_IF_ERROR(
+        CopyIds({"target", graph_.vocab, kIgnoredTarget}, pass.targets, arrays_.Targets(slot)));
+  }
   draws_[slot] = {seed_, pass.step, pass.first_sequence, pass.training};
   for (int position = range_.begin; position < range_.end; ++position) {
     OpCall<T> call = arrays_.ForwardCall(position, slot, Phase::kForward);
@@ -148,7 +163,7 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
         Copy(arrays_.InSlot(copy.from, copy.edge, slot), arrays_.InSlot(copy.to, copy.edge, slot)));
   }
   logits_slot_ = slot;
-  return absl::OkStatus();
+  return pass.loss_sum != nullptr ? backend_.Synchronize() : absl::OkStatus();
 }
 
 template <typename T>

@@ -4,7 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/rng.h"
 
 namespace longhaul::compute {
@@ -17,10 +21,17 @@ bool SameBits(const Values& a, const Values& b) {
 
 }  // namespace
 
+std::unique_ptr<Backend> TestCudaBackend() {
+  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeCudaBackend(0);
+  LH_CHECK(backend.ok(), backend.status().ToString());
+  return *std::move(backend);
+}
+
 std::vector<std::unique_ptr<Backend>> TestBackends() {
   std::vector<std::unique_ptr<Backend>> backends;
   backends.push_back(MakeCpuBackend(1));
   backends.push_back(MakeCpuBackend(3));
+  if (kHasTestCuda) backends.push_back(TestCudaBackend());
   return backends;
 }
 
@@ -67,19 +78,30 @@ Values NumericalGradient(absl::FunctionRef<double(const Values&)> f, Values x) {
   return gradient;
 }
 
+namespace {
+
+void ExpectSameBits(const std::vector<Values>& actual, const std::vector<Values>& expected,
+                    const std::string& where) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_TRUE(SameBits(actual[i], expected[i])) << "result " << i << " " << where;
+  }
+}
+
+}  // namespace
+
 void ExpectThreadsAgree(absl::FunctionRef<std::vector<Values>(Backend&)> run) {
   const std::vector<Values> expected = run(*MakeCpuBackend(1));
   for (const int threads : {2, 3, 4}) {
     const std::unique_ptr<Backend> backend = MakeCpuBackend(threads);
     for (int repeat = 0; repeat < 3; ++repeat) {
-      const std::vector<Values> actual = run(*backend);
-      ASSERT_EQ(actual.size(), expected.size());
-      for (size_t i = 0; i < actual.size(); ++i) {
-        EXPECT_TRUE(SameBits(actual[i], expected[i]))
-            << "result " << i << " with " << threads << " threads";
-      }
+      ExpectSameBits(run(*backend), expected, absl::StrCat("with ", threads, " threads"));
     }
   }
+  if (!kHasTestCuda) return;
+  const std::unique_ptr<Backend> cuda = TestCudaBackend();
+  const std::vector<Values> once = run(*cuda);
+  ExpectSameBits(run(*cuda), once, "of CUDA, twice");
 }
 
 }  // namespace longhaul::compute

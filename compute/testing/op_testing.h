@@ -19,6 +19,14 @@ using Values = std::vector<double>;
 // Every operator's test runs its one body for each element type and each of these backends.
 using ElementTypes = ::testing::Types<float, double>;
 std::vector<std::unique_ptr<Backend>> TestBackends();
+// ThreadSanitizer does not know the emulation's fibers, which are of one thread anyway.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kHasTestCuda = false;
+#else
+inline constexpr bool kHasTestCuda = true;
+#endif
+// The CUDA backend of this build of the tests: emulated, or of a card.
+std::unique_ptr<Backend> TestCudaBackend();
 
 // Norm-wise distance to PyTorch's float64 results.
 template <typename T>
@@ -39,7 +47,8 @@ Values NumericalGradient(absl::FunctionRef<double(const Values&)> f, Values x);
 // What analytic gradients in double must agree to.
 inline constexpr double kDifferenceTolerance = 1e-6;
 
-// Runs with 1, 2, 3 and 4 threads, several times with more than one, and expects equal bits.
+// Runs with 1, 2, 3 and 4 threads, several times with more than one, and expects equal bits; and
+// twice on CUDA, whose bits need not be those of the CPU but must be the same again.
 void ExpectThreadsAgree(absl::FunctionRef<std::vector<Values>(Backend&)> run);
 
 }  // namespace longhaul::compute

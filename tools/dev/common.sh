@@ -10,6 +10,7 @@ packages=(
   libabsl-dev libssl-dev libzstd-dev libxxhash-dev libopenblas-dev libgloo-dev
   libsqlite3-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev
   prometheus-cpp-dev libmicrohttpd-dev libsystemd-dev libgtest-dev libgmock-dev
+  libboost-context-dev
   git openssl python3 systemd
 )
 # Only for ./dev lint and ./dev fuzz.

@@ -10,6 +10,9 @@ usage: ./dev COMMAND
   demo [--text FILE]   build, train a small GPT on four workers in two sites, sample from it
   test [REGEX]         build and run every test (or those whose name matches)
   build                a release build: build/bin/longhaul and build/bin/longhauld
+  build --cuda [ARCHITECTURES]
+                       the CUDA kernels and their tests, in build-cuda: for cards of 8.0, 8.6, 8.9,
+                       9.0 and later, or those given ("90"); runs the tests if there is a card
   lint                 house rules, format, links
   sanitize [asan|tsan] the tests under AddressSanitizer + UBSan, or ThreadSanitizer
   fuzz [SECONDS]       run each fuzz target for some seconds (10)
@@ -22,8 +25,24 @@ TEXT
 
 command_setup() { install_packages "${packages[@]}"; }
 
+# Needs nvcc of the CUDA toolkit, which Debian does not have, and no card.
+build_cuda() {
+  command -v nvcc >/dev/null || die "needs the CUDA toolkit's nvcc in PATH (CUDA 13)"
+  configure build-cuda -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_CUDA=ON \
+    ${1:+-DLONGHAUL_CUDA_ARCHITECTURES=$1}
+  say "building (release, CUDA)"
+  compile build-cuda compute_cuda_test
+  say "testing (CUDA)"
+  ctest --test-dir build-cuda -L cuda --output-on-failure --verbose |
+    grep -E 'tests? (skipped|passed|failed)'
+}
+
 command_build() {
   command_setup
+  if [ "${1:-}" = --cuda ]; then
+    build_cuda "${2:-}"
+    return
+  fi
   configure build -DCMAKE_BUILD_TYPE=Release
   say "building (release)"
   compile build all
@@ -105,7 +124,7 @@ command_demo() {
   exec tools/dev/demo.sh "$@"
 }
 
-command_clean() { rm -rf build build-asan build-tsan build-fuzz; }
+command_clean() { rm -rf build build-asan build-tsan build-fuzz build-cuda; }
 
 main() {
   local command=${1:-help}

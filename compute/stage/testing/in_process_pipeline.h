@@ -20,7 +20,7 @@ struct TestBatch {
 
 enum class TestOrder { kOneByOne, kGpipe };  // kGpipe: all forwards, then all backwards
 
-// CPU backends only: spans are ordinary addresses. Errors end the test.
+// For backends whose memory is the host's: the CPU and emulated CUDA. Errors end the test.
 template <typename T>
 class InProcessPipeline {
  public:

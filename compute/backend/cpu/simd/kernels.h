@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "compute/backend/adamw_factors.h"
+
 namespace longhaul::compute {
 
 // One row of layer normalisation: `statistics` of the forward pass.
@@ -42,19 +44,6 @@ struct DropoutDraw {
   uint32_t counter[3];
   uint32_t threshold;
   T scale;  // of elements that stay
-};
-
-// AdamW's per-step constants, rounded once from double.
-template <typename T>
-struct AdamWFactors {
-  T gradient_scale;
-  T decay;  // 1 - learning rate * weight decay
-  T one_minus_beta1;
-  T beta2;
-  T one_minus_beta2;
-  T root_bias_correction2;  // sqrt(1 - beta2^step)
-  T epsilon;
-  T step_size;  // learning rate / (1 - beta1^step)
 };
 
 // A matrix as it is stored or read transposed; `stride` elements between stored rows.

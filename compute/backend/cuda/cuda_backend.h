@@ -1,0 +1,86 @@
+// A CUDA device as a backend: one compute stream, device memory, pinned memory for results.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CUDA_CUDA_BACKEND_H_
+#define LONGHAUL_COMPUTE_BACKEND_CUDA_CUDA_BACKEND_H_
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compute/backend/backend.h"
+#include "compute/backend/cuda/cuda_kernels.h"
+
+namespace longhaul::compute {
+
+// Operators and copies are queued on the stream and have run once Synchronize returns OK. An error
+// of a kernel shows at a later call: the device is then of no use to this process.
+class CudaBackend final : public Backend {
+ public:
+  // FailedPrecondition with what to do if there is no such device, or no driver that fits.
+  static absl::StatusOr<std::unique_ptr<CudaBackend>> Open(int device);
+  ~CudaBackend() override;
+
+  DeviceKind kind() const override { return DeviceKind::kCuda; }
+  std::string numeric_class() const override { return numeric_class_; }
+  const OperatorKernels<float>& Kernels(float) const override { return float_kernels_; }
+  const OperatorKernels<double>& Kernels(double) const override { return double_kernels_; }
+  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
+  absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
+  absl::Status CopyToHost(void* host, const void* device, size_t bytes) override;
+  absl::Status Copy(void* to, const void* from, size_t bytes) override;
+  absl::Status Zero(void* device, size_t bytes) override;
+  absl::Status Synchronize() override;
+  int threads() const override { return 1; }
+  void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
+
+  // For the kernels. -----------------------------------------------------------------------------
+
+  // Makes the device the calling thread's current one, as launches on its stream need it.
+  cudaStream_t stream() const {
+    cudaSetDevice(device_);
+    return stream_;
+  }
+  cublasHandle_t cublas() const { return cublas_; }
+
+  // Device memory for one operator: what it holds is lost with the next call. Grows where it must,
+  // which waits for the stream; so the largest operators should come first.
+  absl::StatusOr<void*> Scratch(size_t bytes);
+  template <typename T>
+  absl::StatusOr<T*> ScratchOf(int64_t elements) {
+    absl::StatusOr<void*> scratch = Scratch(static_cast<size_t>(elements) * sizeof(T));
+    if (!scratch.ok()) return scratch.status();
+    return static_cast<T*>(*scratch);
+  }
+
+  // Queues the copy of one device value to *host, which gets it when Synchronize returns.
+  absl::Status Return(const double* device, double* host);
+
+ private:
+  explicit CudaBackend(int device) : device_(device) {}
+  absl::Status Start();
+  std::string Name() const;  // "CUDA device 0"
+
+  struct Result {
+    double* host;
+    size_t slot;  // in results_
+  };
+
+  const int device_;
+  std::string numeric_class_;
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t cublas_ = nullptr;
+  void* cublas_workspace_ = nullptr;
+  std::unique_ptr<Buffer> scratch_;
+  double* results_ = nullptr;    // pinned, kResultsMax
+  std::vector<Result> pending_;  // copies under way
+  const CudaKernels<float> float_kernels_{*this};
+  const CudaKernels<double> double_kernels_{*this};
+};
+
+}  // namespace longhaul::compute
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_CUDA_CUDA_BACKEND_H_

@@ -1,0 +1,52 @@
+#include "compute/backend/cuda/emulated/cublas_v2.h"
+
+namespace {
+
+template <typename T>
+cublasStatus_t Multiply(cublasOperation_t a_op, cublasOperation_t b_op, int m, int n, int k,
+                        T alpha, const T* a, int64_t a_stride, const T* b, int64_t b_stride, T beta,
+                        T* c, int64_t c_stride) {
+  for (int64_t column = 0; column < n; ++column) {
+    for (int64_t row = 0; row < m; ++row) {
+      double sum = 0;
+      for (int64_t i = 0; i < k; ++i) {
+        const T left = a[a_op == CUBLAS_OP_N ? i * a_stride + row : row * a_stride + i];
+        const T right = b[b_op == CUBLAS_OP_N ? column * b_stride + i : i * b_stride + column];
+        sum += static_cast<double>(left) * static_cast<double>(right);
+      }
+      T& result = c[column * c_stride + row];
+      result = static_cast<T>(alpha * sum + (beta == T{0} ? 0 : beta * result));
+    }
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+const char* cublasGetStatusString(cublasStatus_t) { return "emulated"; }
+cublasStatus_t cublasCreate(cublasHandle_t* handle) {
+  *handle = nullptr;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasDestroy(cublasHandle_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
+  *version = 0;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, size_t) { return CUBLAS_STATUS_SUCCESS; }
+
+cublasStatus_t cublasSgemm(cublasHandle_t, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                           int n, int k, const float* alpha, const float* a, int a_stride,
+                           const float* b, int b_stride, const float* beta, float* c,
+                           int c_stride) {
+  return Multiply(a_op, b_op, m, n, k, *alpha, a, a_stride, b, b_stride, *beta, c, c_stride);
+}
+
+cublasStatus_t cublasDgemm(cublasHandle_t, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                           int n, int k, const double* alpha, const double* a, int a_stride,
+                           const double* b, int b_stride, const double* beta, double* c,
+                           int c_stride) {
+  return Multiply(a_op, b_op, m, n, k, *alpha, a, a_stride, b, b_stride, *beta, c, c_stride);
+}

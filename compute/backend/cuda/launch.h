@@ -1,0 +1,62 @@
+// How kernels are launched, and the loops that most of them are.
+#ifndef LONGHAUL_COMPUTE_BACKEND_CUDA_LAUNCH_H_
+#define LONGHAUL_COMPUTE_BACKEND_CUDA_LAUNCH_H_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "compute/backend/cuda/cuda_backend.h"
+#include "compute/backend/cuda/cuda_status.h"
+
+// Before a loop whose variable indexes an array, so that the array lies in registers.
+#ifdef __CUDACC__
+#define LONGHAUL_UNROLL _Pragma("unroll")
+#else
+#define LONGHAUL_UNROLL
+#endif
+
+namespace longhaul::compute::cuda {
+
+struct LaunchShape {
+  dim3 grid, block;
+};
+
+// Queues kernel(arguments...) on the backend's stream. `name` is for messages.
+template <typename... Parameters, typename... Arguments>
+absl::Status Launch(CudaBackend& backend, const char* name, const LaunchShape& shape,
+                    void (*kernel)(Parameters...), Arguments... arguments) {
+#ifdef __CUDACC__
+  kernel<<<shape.grid, shape.block, 0, backend.stream()>>>(static_cast<Parameters>(arguments)...);
+#else
+  emulated::Run(shape.grid, shape.block, [&] { kernel(static_cast<Parameters>(arguments)...); });
+#endif
+  return CudaStatus(cudaGetLastError(), name);
+}
+
+inline constexpr int kForEachThreads = 256;
+// Enough blocks to fill the largest card a few times; threads take several elements where there are
+// more.
+inline constexpr int64_t kForEachBlocksMax = 4096;
+
+template <typename Body>
+__global__ void ForEachKernel(int64_t n, Body body) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) body(i);
+}
+
+// Calls body(i) on the device for every i in [0, n), in any order.
+template <typename Body>
+absl::Status ForEach(CudaBackend& backend, const char* name, int64_t n, const Body& body) {
+  if (n == 0) return absl::OkStatus();
+  const int64_t blocks = (n + kForEachThreads - 1) / kForEachThreads;
+  return Launch(backend, name,
+                {static_cast<unsigned>(std::min(blocks, kForEachBlocksMax)), kForEachThreads},
+                ForEachKernel<Body>, n, body);
+}
+
+}  // namespace longhaul::compute::cuda
+
+#endif  // LONGHAUL_COMPUTE_BACKEND_CUDA_LAUNCH_H_

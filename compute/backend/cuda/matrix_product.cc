@@ -1,0 +1,54 @@
+#include "compute/backend/cuda/matrix_product.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "compute/backend/cuda/cuda_status.h"
+
+namespace longhaul::compute::cuda {
+namespace {
+
+cublasStatus_t Gemm(cublasHandle_t handle, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                    int n, int k, const float* alpha, const float* a, int a_stride, const float* b,
+                    int b_stride, const float* beta, float* c, int c_stride) {
+  return cublasSgemm(handle, a_op, b_op, m, n, k, alpha, a, a_stride, b, b_stride, beta, c,
+                     c_stride);
+}
+cublasStatus_t Gemm(cublasHandle_t handle, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                    int n, int k, const double* alpha, const double* a, int a_stride,
+                    const double* b, int b_stride, const double* beta, double* c, int c_stride) {
+  return cublasDgemm(handle, a_op, b_op, m, n, k, alpha, a, a_stride, b, b_stride, beta, c,
+                     c_stride);
+}
+
+cublasOperation_t Op(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
+}  // namespace
+
+// cuBLAS counts columns one after the other, so it sees the transposes of our matrices and computes
+// c^T = b^T a^T.
+template <typename T>
+absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64_t inner,
+                      const Operand<T>& a, const Operand<T>& b, bool add, T* c) {
+  constexpr int64_t kMax = std::numeric_limits<int>::max();
+  if (rows > kMax || columns > kMax || inner > kMax) {
+    return absl::InvalidArgumentError(absl::StrCat("a product of ", rows, " x ", inner, " and ",
+                                                   inner, " x ", columns,
+                                                   " is larger than cuBLAS takes"));
+  }
+  const T one = 1, beta = add ? 1 : 0;
+  const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
+  backend.stream();
+  return CublasStatus(
+      Gemm(backend.cublas(), Op(b.transposed), Op(a.transposed), m, n, k, &one, b.values,
+           b.transposed ? k : m, a.values, a.transposed ? n : k, &beta, c, m),
+      "matrix product");
+}
+
+template absl::Status Multiply<float>(CudaBackend&, int64_t, int64_t, int64_t,
+                                      const Operand<float>&, const Operand<float>&, bool, float*);
+template absl::Status Multiply<double>(CudaBackend&, int64_t, int64_t, int64_t,
+                                       const Operand<double>&, const Operand<double>&, bool,
+                                       double*);
+
+}  // namespace longhaul::compute::cuda

@@ -1,0 +1,69 @@
+# The CUDA backend. Its kernels' files are compiled twice: by nvcc for cards, and as C++ against
+# backend/cuda/emulated for the tests, which run them on any machine.
+set(CUDA_HOST_SOURCES
+    backend/cuda/cuda_backend.cc
+    backend/cuda/cuda_status.cc
+    backend/cuda/matrix_product.cc)
+set(CUDA_KERNEL_SOURCES
+    ops/add_cuda.cu
+    ops/causal_attention_cuda.cu
+    ops/dropout_cuda.cu
+    ops/embedding_cuda.cu
+    ops/gelu_cuda.cu
+    ops/layer_norm_cuda.cu
+    ops/linear_cuda.cu
+    ops/rms_norm_cuda.cu
+    ops/rotary_cuda.cu
+    ops/softmax_cross_entropy_cuda.cu
+    ops/swiglu_cuda.cu
+    optim/adamw_cuda.cu
+    optim/sum_of_squares_cuda.cu)
+
+# A C++ file for each .cu file: a file has one language in a folder.
+set(EMULATED_SOURCES backend/cuda/emulated/cublas.cc backend/cuda/emulated/fibers.cc
+                     backend/cuda/emulated/runtime.cc)
+foreach(source ${CUDA_KERNEL_SOURCES})
+  set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${source}.emulated.cc)
+  file(CONFIGURE OUTPUT ${wrapper} CONTENT "#include \"compute/${source}\"\n")
+  list(APPEND EMULATED_SOURCES ${wrapper})
+endforeach()
+find_package(Boost REQUIRED COMPONENTS context)
+longhaul_library(compute_cuda_emulated
+  SOURCES ${CUDA_HOST_SOURCES} ${EMULATED_SOURCES}
+  DEPS longhaul_compute
+  PRIVATE_DEPS Boost::context)
+target_include_directories(longhaul_compute_cuda_emulated BEFORE PRIVATE backend/cuda/emulated)
+# To GCC the unnamed namespaces of what the wrappers include look shared.
+target_compile_options(longhaul_compute_cuda_emulated PRIVATE -Wno-subobject-linkage)
+
+if(NOT LONGHAUL_SANITIZE STREQUAL "thread")  # as testing/op_testing.h says
+  longhaul_test(cuda_emulated_test
+    SOURCES backend/cuda/cuda_backend_test.cc stage/cuda_stage_test.cc
+    DEPS longhaul_compute longhaul_compute_testing)
+  target_include_directories(cuda_emulated_test BEFORE PRIVATE backend/cuda/emulated)
+endif()
+
+if(NOT LONGHAUL_CUDA)
+  return()
+endif()
+
+find_package(CUDAToolkit REQUIRED)
+# No precompiled headers: they are of another language.
+add_library(longhaul_compute_cuda STATIC ${CUDA_HOST_SOURCES} ${CUDA_KERNEL_SOURCES})
+# CMake 3.25 does not know how nvcc 13 is told the standard.
+set_target_properties(longhaul_compute_cuda PROPERTIES CUDA_STANDARD_REQUIRED OFF)
+target_compile_options(longhaul_compute_cuda PRIVATE
+  "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
+target_link_libraries(longhaul_compute_cuda
+  PUBLIC longhaul_compute CUDA::cudart_static CUDA::cublas)
+
+# The same tests of the operators, on a card. Without one they are skipped, and the number is said.
+longhaul_library(compute_cuda_testing
+  SOURCES testing/cuda_main.cc testing/golden.cc testing/op_testing.cc
+  DEPS longhaul_compute_cuda GTest::gtest
+  PRIVATE_DEPS nlohmann_json::nlohmann_json)
+add_executable(compute_cuda_test ${OPERATOR_TESTS})
+target_link_libraries(compute_cuda_test PRIVATE longhaul_compute_cuda_testing GTest::gmock)
+longhaul_use_precompiled(compute_cuda_test precompiled_test)
+add_test(NAME compute_cuda_test COMMAND compute_cuda_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(compute_cuda_test PROPERTIES LABELS cuda TIMEOUT 120 SKIP_RETURN_CODE 77)

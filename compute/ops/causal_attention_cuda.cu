@@ -1,0 +1,387 @@
+// Attention in tiles of keys with a running maximum and sum (Dao et al. 2022, algorithm 1), and its
+// gradient from the kept log-sum-exp (algorithm 4) in two passes, one over queries and one over
+// keys, so that no two blocks add to one place. Heads of any width, a chunk of it at a time.
+#include <cmath>
+#include <limits>
+
+#include "base/status_macros.h"
+#include "compute/backend/cuda/block_reduce.cuh"
+#include "compute/backend/cuda/launch.h"
+#include "compute/ops/causal_attention.h"
+
+namespace longhaul::compute {
+namespace {
+
+constexpr int kWarps = 4;  // of a block
+constexpr int kThreads = kWarps * cuda::kWarp;
+constexpr int kRowsOfWarp = 4;
+constexpr int kRows = kWarps * kRowsOfWarp;  // that a block computes
+constexpr int kLanes = cuda::kWarp;          // rows that it goes over at a time, one a lane
+constexpr int kChunk = 64;                   // columns of a head that lie in shared memory
+constexpr int kColumnsOfLane = kChunk / kLanes;
+constexpr int kPadded = kChunk + 1;  // so that lanes read from different banks
+
+// Some rows of one head inside a matrix.
+template <typename T>
+struct HeadRows {
+  const T* values;  // of position 0
+  int64_t stride;   // between positions
+};
+
+// The part [column, column + kChunk) of `count` rows from position `first`; zero where there is
+// none.
+template <typename T, int kCount>
+__device__ void Load(const HeadRows<T>& from, int64_t first, int64_t context, int64_t width,
+                     int64_t column, T (&to)[kCount][kPadded]) {
+  for (int i = static_cast<int>(threadIdx.x); i < kCount * kChunk; i += kThreads) {
+    const int row = i / kChunk, at = i % kChunk;
+    const bool inside = first + row < context && column + at < width;
+    to[row][at] = inside ? from.values[(first + row) * from.stride + column + at] : T(0);
+  }
+}
+
+// Products of this warp's rows of `a` with this lane's row of `b`, over all columns.
+template <typename T>
+struct Products {
+  T (&a)[kRows][kPadded];
+  T (&b)[kLanes][kPadded];
+
+  __device__ void operator()(const HeadRows<T>& a_rows, int64_t a_first, const HeadRows<T>& b_rows,
+                             int64_t b_first, int64_t context, int64_t width,
+                             T (&sums)[kRowsOfWarp]) const {
+    const int warp = static_cast<int>(threadIdx.x) / kLanes;
+    const int lane = static_cast<int>(threadIdx.x) % kLanes;
+    LONGHAUL_UNROLL
+    for (int r = 0; r < kRowsOfWarp; ++r) sums[r] = 0;
+    for (int64_t column = 0; column < width; column += kChunk) {
+      Load(a_rows, a_first, context, width, column, a);
+      Load(b_rows, b_first, context, width, column, b);
+      __syncthreads();
+      for (int i = 0; i < kChunk; ++i) {
+        LONGHAUL_UNROLL
+        for (int r = 0; r < kRowsOfWarp; ++r) sums[r] += a[warp * kRowsOfWarp + r][i] * b[lane][i];
+      }
+      __syncthreads();
+    }
+  }
+};
+
+// result[r][...] += sum over lanes of weights[row][lane] * (the lane's row of `rows`), for the
+// columns of this lane in every chunk. kChunks * kChunk is at least the width.
+template <typename T, int kChunks>
+__device__ void AddWeighted(const HeadRows<T>& rows, int64_t first, int64_t context, int64_t width,
+                            const T (&weights)[kRows][kLanes], T (&tile)[kLanes][kPadded],
+                            T (&result)[kRowsOfWarp][kChunks * kColumnsOfLane]) {
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  LONGHAUL_UNROLL
+  for (int chunk = 0; chunk < kChunks; ++chunk) {
+    Load(rows, first, context, width, int64_t{chunk} * kChunk, tile);
+    __syncthreads();
+    for (int other = 0; other < kLanes; ++other) {
+      LONGHAUL_UNROLL
+      for (int c = 0; c < kColumnsOfLane; ++c) {
+        const T value = tile[other][lane + c * kLanes];
+        LONGHAUL_UNROLL
+        for (int r = 0; r < kRowsOfWarp; ++r) {
+          result[r][chunk * kColumnsOfLane + c] += weights[warp * kRowsOfWarp + r][other] * value;
+        }
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// Calls body(r, position, column, place in a warp's result) for what this thread holds.
+template <int kChunks, typename Body>
+__device__ void ForResults(int64_t first, int64_t context, int64_t width, const Body& body) {
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  LONGHAUL_UNROLL
+  for (int r = 0; r < kRowsOfWarp; ++r) {
+    const int64_t position = first + warp * kRowsOfWarp + r;
+    LONGHAUL_UNROLL
+    for (int i = 0; i < kChunks * kColumnsOfLane; ++i) {
+      const int64_t column = int64_t{i} * kLanes + lane;
+      if (position < context && column < width) body(r, position, column, i);
+    }
+  }
+}
+
+template <typename T>
+struct Attention {
+  CausalAttentionShape shape;
+  const T* qkv;
+  T scale;  // of products of queries and keys
+
+  // Of sequence `sequence`.
+  __device__ HeadRows<T> Queries(int64_t sequence, int64_t head) const {
+    return At(qkv, sequence, head * shape.head_width());
+  }
+  __device__ HeadRows<T> Keys(int64_t sequence, int64_t kv_head) const {
+    return At(qkv, sequence, shape.width + kv_head * shape.head_width());
+  }
+  __device__ HeadRows<T> Values(int64_t sequence, int64_t kv_head) const {
+    return At(qkv, sequence, shape.width + (shape.kv_heads + kv_head) * shape.head_width());
+  }
+  __device__ HeadRows<T> OutputRows(const T* output, int64_t sequence, int64_t head) const {
+    return {output + sequence * shape.context * shape.width + head * shape.head_width(),
+            shape.width};
+  }
+
+ private:
+  __device__ HeadRows<T> At(const T* matrix, int64_t sequence, int64_t column) const {
+    return {matrix + sequence * shape.context * shape.qkv_width() + column, shape.qkv_width()};
+  }
+};
+
+// A block for kRows queries of each head.
+template <typename T, int kChunks>
+__global__ void __launch_bounds__(kThreads)
+    ForwardKernel(Attention<T> attention, T* output, T* lse) {
+  __shared__ T a[kRows][kPadded];
+  __shared__ T b[kLanes][kPadded];
+  __shared__ T weights[kRows][kLanes];
+  const CausalAttentionShape& shape = attention.shape;
+  const int64_t context = shape.context, width = shape.head_width();
+  const int64_t sequence = blockIdx.y / shape.heads, head = blockIdx.y % shape.heads;
+  const int64_t kv_head = head / (shape.heads / shape.kv_heads);
+  const int64_t first = int64_t{blockIdx.x} * kRows;
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  T result[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  T largest[kRowsOfWarp], sums[kRowsOfWarp] = {};
+  LONGHAUL_UNROLL
+  for (int r = 0; r < kRowsOfWarp; ++r) largest[r] = -INFINITY;
+  for (int64_t key = 0; key < context && key < first + kRows; key += kLanes) {
+    T scores[kRowsOfWarp];
+    Products<T>{a, b}(attention.Queries(sequence, head), first, attention.Keys(sequence, kv_head),
+                      key, context, width, scores);
+    LONGHAUL_UNROLL
+    for (int r = 0; r < kRowsOfWarp; ++r) {
+      const int64_t query = first + warp * kRowsOfWarp + r;
+      const bool seen = key + lane <= query && query < context;
+      const T score = seen ? scores[r] * attention.scale : -INFINITY;
+      const T now = cuda::Max{}(largest[r], cuda::WarpReduce(score, cuda::Max{}));
+      const T fade = now == largest[r] ? T(1) : exp(largest[r] - now);
+      const T weight = seen ? exp(score - now) : T(0);
+      sums[r] = sums[r] * fade + cuda::WarpReduce(weight, cuda::Sum{});
+      LONGHAUL_UNROLL
+      for (int i = 0; i < kChunks * kColumnsOfLane; ++i) result[r][i] *= fade;
+      largest[r] = now;
+      weights[warp * kRowsOfWarp + r][lane] = weight;
+    }
+    AddWeighted<T, kChunks>(attention.Values(sequence, kv_head), key, context, width, weights, b,
+                            result);
+  }
+  const HeadRows<T> to = attention.OutputRows(output, sequence, head);
+  ForResults<kChunks>(
+      first, context, width, [&](int r, int64_t position, int64_t column, int place) {
+        const_cast<T*>(to.values)[position * to.stride + column] = result[r][place] / sums[r];
+      });
+  LONGHAUL_UNROLL
+  for (int r = 0; r < kRowsOfWarp; ++r) {
+    const int64_t query = first + warp * kRowsOfWarp + r;
+    if (lane == 0 && query < context) {
+      lse[blockIdx.y * context + query] = largest[r] + log(sums[r]);
+    }
+  }
+}
+
+// What backward needs besides.
+template <typename T>
+struct Gradients {
+  const T* output;
+  const T* lse;
+  const T* output_gradient;
+  const T* deltas;  // [batch*heads*context], see DeltaAt
+  T* qkv_gradient;
+};
+
+// The sum of a row's output times its gradient.
+template <typename T>
+struct DeltaAt {
+  CausalAttentionShape shape;
+  const T* output;
+  const T* output_gradient;
+  T* deltas;
+  __device__ void operator()(int64_t i) const {
+    const int64_t position = i % shape.context, head = i / shape.context % shape.heads;
+    const int64_t sequence = i / (shape.context * shape.heads), width = shape.head_width();
+    const int64_t at = (sequence * shape.context + position) * shape.width + head * width;
+    T sum = 0;
+    for (int64_t c = 0; c < width; ++c) sum += output[at + c] * output_gradient[at + c];
+    deltas[i] = sum;
+  }
+};
+
+// The gradients of kRows queries of each head.
+template <typename T, int kChunks>
+__global__ void __launch_bounds__(kThreads)
+    QueryGradientKernel(Attention<T> attention, Gradients<T> gradients) {
+  __shared__ T a[kRows][kPadded];
+  __shared__ T b[kLanes][kPadded];
+  __shared__ T weights[kRows][kLanes];
+  const CausalAttentionShape& shape = attention.shape;
+  const int64_t context = shape.context, width = shape.head_width();
+  const int64_t sequence = blockIdx.y / shape.heads, head = blockIdx.y % shape.heads;
+  const int64_t kv_head = head / (shape.heads / shape.kv_heads);
+  const int64_t first = int64_t{blockIdx.x} * kRows;
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const HeadRows<T> queries = attention.Queries(sequence, head);
+  const HeadRows<T> keys = attention.Keys(sequence, kv_head);
+  const HeadRows<T> output_gradients =
+      attention.OutputRows(gradients.output_gradient, sequence, head);
+  T result[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  for (int64_t key = 0; key < context && key < first + kRows; key += kLanes) {
+    T scores[kRowsOfWarp], weight_gradients[kRowsOfWarp];
+    Products<T>{a, b}(queries, first, keys, key, context, width, scores);
+    Products<T>{a, b}(output_gradients, first, attention.Values(sequence, kv_head), key, context,
+                      width, weight_gradients);
+    LONGHAUL_UNROLL
+    for (int r = 0; r < kRowsOfWarp; ++r) {
+      const int64_t query = first + warp * kRowsOfWarp + r;
+      T gradient = 0;
+      if (key + lane <= query && query < context) {
+        const int64_t row = blockIdx.y * context + query;
+        const T weight = exp(scores[r] * attention.scale - gradients.lse[row]);
+        gradient = weight * (weight_gradients[r] - gradients.deltas[row]) * attention.scale;
+      }
+      weights[warp * kRowsOfWarp + r][lane] = gradient;
+    }
+    AddWeighted<T, kChunks>(keys, key, context, width, weights, b, result);
+  }
+  const int64_t to = queries.values - attention.qkv;
+  ForResults<kChunks>(
+      first, context, width, [&](int r, int64_t position, int64_t column, int place) {
+        gradients.qkv_gradient[to + position * queries.stride + column] = result[r][place];
+      });
+}
+
+// The gradients of kRows keys and values of each head of keys: over its query heads in order.
+template <typename T, int kChunks>
+__global__ void __launch_bounds__(kThreads)
+    KeyGradientKernel(Attention<T> attention, Gradients<T> gradients) {
+  __shared__ T a[kRows][kPadded];
+  __shared__ T b[kLanes][kPadded];
+  __shared__ T weights[kRows][kLanes];
+  __shared__ T weight_gradients[kRows][kLanes];
+  const CausalAttentionShape& shape = attention.shape;
+  const int64_t context = shape.context, width = shape.head_width();
+  const int64_t sequence = blockIdx.y / shape.kv_heads, kv_head = blockIdx.y % shape.kv_heads;
+  const int64_t group = shape.heads / shape.kv_heads;
+  const int64_t first = int64_t{blockIdx.x} * kRows;
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const HeadRows<T> keys = attention.Keys(sequence, kv_head);
+  const HeadRows<T> values = attention.Values(sequence, kv_head);
+  T of_keys[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  T of_values[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    const HeadRows<T> queries = attention.Queries(sequence, head);
+    const HeadRows<T> output_gradients =
+        attention.OutputRows(gradients.output_gradient, sequence, head);
+    const int64_t rows = (sequence * shape.heads + head) * context;
+    for (int64_t query = first / kLanes * kLanes; query < context; query += kLanes) {
+      T scores[kRowsOfWarp], products[kRowsOfWarp];
+      Products<T>{a, b}(keys, first, queries, query, context, width, scores);
+      Products<T>{a, b}(values, first, output_gradients, query, context, width, products);
+      LONGHAUL_UNROLL
+      for (int r = 0; r < kRowsOfWarp; ++r) {
+        const int64_t key = first + warp * kRowsOfWarp + r, row = rows + query + lane;
+        T weight = 0, gradient = 0;
+        if (key <= query + lane && query + lane < context) {
+          weight = exp(scores[r] * attention.scale - gradients.lse[row]);
+          gradient = weight * (products[r] - gradients.deltas[row]) * attention.scale;
+        }
+        weights[warp * kRowsOfWarp + r][lane] = weight;
+        weight_gradients[warp * kRowsOfWarp + r][lane] = gradient;
+      }
+      AddWeighted<T, kChunks>(output_gradients, query, context, width, weights, b, of_values);
+      AddWeighted<T, kChunks>(queries, query, context, width, weight_gradients, b, of_keys);
+    }
+  }
+  const int64_t keys_at = keys.values - attention.qkv, values_at = values.values - attention.qkv;
+  ForResults<kChunks>(first, context, width,
+                      [&](int r, int64_t position, int64_t column, int place) {
+                        const int64_t at = position * keys.stride + column;
+                        gradients.qkv_gradient[keys_at + at] = of_keys[r][place];
+                        gradients.qkv_gradient[values_at + at] = of_values[r][place];
+                      });
+}
+
+template <typename T>
+Attention<T> AttentionOf(const CausalAttentionShape& shape, const T* qkv) {
+  return {shape, qkv, static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_width())))};
+}
+
+cuda::LaunchShape LaunchFor(const CausalAttentionShape& shape, int64_t heads) {
+  return {dim3(static_cast<unsigned>((shape.context + kRows - 1) / kRows),
+               static_cast<unsigned>(shape.batch * heads)),
+          kThreads};
+}
+
+// Calls launch with the number of chunks that a head's width takes, as a type.
+template <typename Launch>
+absl::Status WithChunks(const CausalAttentionShape& shape, const Launch& launch) {
+  const int64_t width = shape.head_width();
+  if (shape.batch * shape.heads > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("causal attention: ", shape.batch, " sequences of ", shape.heads,
+                     " heads are more than a launch takes; make the micro-batch smaller"));
+  }
+  if (width <= kChunk) return launch(std::integral_constant<int, 1>{});
+  if (width <= 2 * kChunk) return launch(std::integral_constant<int, 2>{});
+  if (width <= 4 * kChunk) return launch(std::integral_constant<int, 4>{});
+  return absl::InvalidArgumentError(absl::StrCat("causal attention: a head of ", width,
+                                                 " is wider than the ", 4 * kChunk,
+                                                 " that the CUDA kernels take"));
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status CudaKernels<T>::CausalAttentionForward(const CausalAttentionShape& shape,
+                                                    absl::Span<const T> qkv, absl::Span<T> output,
+                                                    absl::Span<T> lse, absl::Span<T>) const {
+  return WithChunks(shape, [&](auto chunks) {
+    return cuda::Launch(backend_, "causal attention", LaunchFor(shape, shape.heads),
+                        ForwardKernel<T, decltype(chunks)::value>, AttentionOf(shape, qkv.data()),
+                        output.data(), lse.data());
+  });
+}
+
+template <typename T>
+absl::Status CudaKernels<T>::CausalAttentionBackward(
+    const CausalAttentionShape& shape, absl::Span<const T> qkv, absl::Span<const T> output,
+    absl::Span<const T> lse, absl::Span<const T> output_gradient, absl::Span<T> qkv_gradient,
+    absl::Span<T>) const {
+  constexpr const char* kOp = "causal attention backward";
+  const int64_t rows = shape.batch * shape.heads * shape.context;
+  LH_ASSIGN_OR_RETURN(T* const deltas, backend_.template ScratchOf<T>(rows));
+  LH_RETURN_IF_ERROR(cuda::ForEach(
+      backend_, kOp, rows, DeltaAt<T>{shape, output.data(), output_gradient.data(), deltas}));
+  const Attention<T> attention = AttentionOf(shape, qkv.data());
+  const Gradients<T> gradients{output.data(), lse.data(), output_gradient.data(), deltas,
+                               qkv_gradient.data()};
+  return WithChunks(shape, [&](auto chunks) {
+    constexpr int kChunks = decltype(chunks)::value;
+    LH_RETURN_IF_ERROR(cuda::Launch(backend_, kOp, LaunchFor(shape, shape.heads),
+                                    QueryGradientKernel<T, kChunks>, attention, gradients));
+    return cuda::Launch(backend_, kOp, LaunchFor(shape, shape.kv_heads),
+                        KeyGradientKernel<T, kChunks>, attention, gradients);
+  });
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                                   \
+  template absl::Status CudaKernels<T>::CausalAttentionForward(                                   \
+      const CausalAttentionShape&, absl::Span<const T>, absl::Span<T>, absl::Span<T>,             \
+      absl::Span<T>) const;                                                                       \
+  template absl::Status CudaKernels<T>::CausalAttentionBackward(                                  \
+      const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
+      absl::Span<const T>, absl::Span<T>, absl::Span<T>) const;
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute

@@ -1,0 +1,108 @@
+#include "base/status_macros.h"
+#include "compute/backend/cuda/launch.h"
+#include "compute/ops/embedding.h"
+
+namespace longhaul::compute {
+namespace {
+
+template <typename T>
+struct EmbedAt {
+  EmbeddingShape shape;
+  const int32_t* tokens;
+  const T* table;
+  const T* positions;  // or null
+  T* output;
+  __device__ void operator()(int64_t i) const {
+    const int64_t row = i / shape.width, column = i % shape.width;
+    T value = table[tokens[row] * shape.width + column];
+    if (positions != nullptr) value += positions[row % shape.context * shape.width + column];
+    output[i] = value;
+  }
+};
+
+constexpr int kThreads = 256;
+
+// A block for each row. The block of the first row with a token adds the gradients of all rows with
+// it, in order; the others have nothing to do. So no two blocks write to one place, and a token's
+// sum does not depend on which block runs when.
+template <typename T>
+__global__ void TableGradientKernel(EmbeddingShape shape, const int32_t* tokens,
+                                    const T* output_gradient, T* table_gradient) {
+  __shared__ int32_t same[kThreads];  // rows of the present stretch that have the token
+  __shared__ int found;
+  const int64_t first = blockIdx.x, width = shape.width;
+  const int32_t token = tokens[first];
+  if (threadIdx.x == 0) found = 0;
+  __syncthreads();
+  for (int64_t row = threadIdx.x; row < first; row += kThreads) {
+    if (tokens[row] == token) found = 1;  // by whichever thread: the value is the same
+  }
+  __syncthreads();
+  if (found != 0) return;  // for the whole block
+  for (int64_t begin = first; begin < shape.rows; begin += kThreads) {
+    const int64_t row = begin + threadIdx.x;
+    same[threadIdx.x] = row < shape.rows && tokens[row] == token ? 1 : 0;
+    __syncthreads();
+    for (int64_t column = threadIdx.x; column < width; column += kThreads) {
+      T sum = table_gradient[token * width + column];
+      for (int64_t i = 0; i < kThreads && begin + i < shape.rows; ++i) {
+        if (same[i] != 0) sum += output_gradient[(begin + i) * width + column];
+      }
+      table_gradient[token * width + column] = sum;
+    }
+    __syncthreads();
+  }
+}
+
+template <typename T>
+struct AddPositionGradient {
+  EmbeddingShape shape;
+  const T* output_gradient;
+  T* positions_gradient;
+  __device__ void operator()(int64_t i) const {
+    T sum = positions_gradient[i];
+    const int64_t step = shape.context * shape.width;
+    for (int64_t at = i; at < shape.rows * shape.width; at += step) sum += output_gradient[at];
+    positions_gradient[i] = sum;
+  }
+};
+
+}  // namespace
+
+template <typename T>
+absl::Status CudaKernels<T>::EmbeddingForward(const EmbeddingShape& shape,
+                                              absl::Span<const int32_t> tokens,
+                                              absl::Span<const T> table,
+                                              absl::Span<const T> positions,
+                                              absl::Span<T> output) const {
+  return cuda::ForEach(backend_, "embedding", static_cast<int64_t>(output.size()),
+                       EmbedAt<T>{shape, tokens.data(), table.data(),
+                                  positions.empty() ? nullptr : positions.data(), output.data()});
+}
+
+template <typename T>
+absl::Status CudaKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
+                                               absl::Span<const int32_t> tokens,
+                                               absl::Span<const T> output_gradient,
+                                               absl::Span<T> table_gradient,
+                                               absl::Span<T> positions_gradient) const {
+  constexpr const char* kOp = "embedding backward";
+  LH_RETURN_IF_ERROR(cuda::Launch(backend_, kOp, {static_cast<unsigned>(shape.rows), kThreads},
+                                  TableGradientKernel<T>, shape, tokens.data(),
+                                  output_gradient.data(), table_gradient.data()));
+  return cuda::ForEach(
+      backend_, kOp, static_cast<int64_t>(positions_gradient.size()),
+      AddPositionGradient<T>{shape, output_gradient.data(), positions_gradient.data()});
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                                   \
+  template absl::Status CudaKernels<T>::EmbeddingForward(                                         \
+      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<const T>, \
+      absl::Span<T>) const;                                                                       \
+  template absl::Status CudaKernels<T>::EmbeddingBackward(                                        \
+      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<T>,       \
+      absl::Span<T>) const;
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute

@@ -1,0 +1,70 @@
+#include "base/status_macros.h"
+#include "compute/backend/cuda/column_sums.cuh"
+#include "compute/backend/cuda/matrix_product.h"
+#include "compute/ops/linear.h"
+
+namespace longhaul::compute {
+namespace {
+
+template <typename T>
+struct AddBiasAt {
+  int64_t out;
+  const T* bias;
+  T* output;
+  __device__ void operator()(int64_t i) const { output[i] += bias[i % out]; }
+};
+
+template <typename T>
+struct MatrixAt {
+  int64_t columns;
+  const T* values;
+  __device__ T operator()(int64_t row, int64_t column) const {
+    return values[row * columns + column];
+  }
+};
+
+}  // namespace
+
+template <typename T>
+absl::Status CudaKernels<T>::LinearForward(const LinearShape& shape, absl::Span<const T> input,
+                                           absl::Span<const T> weight, absl::Span<const T> bias,
+                                           absl::Span<T> output) const {
+  LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.out, shape.in,
+                                       {input.data(), false}, {weight.data(), true}, false,
+                                       output.data()));
+  if (bias.empty()) return absl::OkStatus();
+  return cuda::ForEach(backend_, "linear", static_cast<int64_t>(output.size()),
+                       AddBiasAt<T>{shape.out, bias.data(), output.data()});
+}
+
+template <typename T>
+absl::Status CudaKernels<T>::LinearBackward(const LinearShape& shape, absl::Span<const T> input,
+                                            absl::Span<const T> weight,
+                                            absl::Span<const T> output_gradient,
+                                            absl::Span<T> input_gradient,
+                                            absl::Span<T> weight_gradient,
+                                            absl::Span<T> bias_gradient) const {
+  if (!input_gradient.empty()) {
+    LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.in, shape.out,
+                                         {output_gradient.data(), false}, {weight.data(), false},
+                                         false, input_gradient.data()));
+  }
+  LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.out, shape.in, shape.rows,
+                                       {output_gradient.data(), true}, {input.data(), false}, true,
+                                       weight_gradient.data()));
+  if (bias_gradient.empty()) return absl::OkStatus();
+  return cuda::AddColumnSums(backend_, "linear backward", shape.rows, shape.out,
+                             MatrixAt<T>{shape.out, output_gradient.data()}, bias_gradient.data());
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                                 \
+  template absl::Status CudaKernels<T>::LinearForward(const LinearShape&, absl::Span<const T>,  \
+                                                      absl::Span<const T>, absl::Span<const T>, \
+                                                      absl::Span<T>) const;                     \
+  template absl::Status CudaKernels<T>::LinearBackward(                                         \
+      const LinearShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,        \
+      absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+
+}  // namespace longhaul::compute

@@ -1,0 +1,66 @@
+// Whole stages on the emulated CUDA device against the CPU: every kind of operator, several cuts
+// and recomputation, through the optimizer. In double, where orders of addition do not show.
+#include "compute/stage/testing/in_process_pipeline.h"
+#include "compute/stage/testing/test_graphs.h"
+#include "compute/testing/op_testing.h"
+#include "gtest/gtest.h"
+
+namespace longhaul::compute {
+namespace {
+
+struct Outcome {
+  Values losses;
+  std::vector<Values> weights;  // after all steps
+};
+
+Outcome Train(const model::Graph& graph, Backend& backend, std::vector<int> cuts, bool recompute) {
+  constexpr int64_t kMicroBatch = 2;
+  InProcessPipeline<double> pipeline(graph, std::move(cuts), kMicroBatch, 2, backend, kSeed,
+                                     recompute);
+  LH_CHECK(backend.Synchronize().ok());
+  pipeline.PerturbWeights();
+  Outcome outcome;
+  for (int step = 1; step <= 3; ++step) {
+    const auto losses =
+        pipeline.Accumulate(Batches(graph, 2, kMicroBatch), TestOrder::kGpipe, step);
+    outcome.losses.insert(outcome.losses.end(), losses.begin(), losses.end());
+    AdamWStep adamw{.learning_rate = 1e-2, .weight_decay = 0.1, .step = step};
+    adamw.gradient_scale = 1 / pipeline.GradientNorm();
+    pipeline.ApplyAdamW(adamw);
+  }
+  for (int parameter = 0; parameter < static_cast<int>(graph.parameters.size()); ++parameter) {
+    const absl::Span<double> weights = pipeline.Weights(parameter);
+    outcome.weights.emplace_back(weights.begin(), weights.end());
+  }
+  return outcome;
+}
+
+void ExpectCpuAndCudaAgree(const model::Graph& graph, const std::vector<int>& cuts,
+                           bool recompute = false) {
+  const Outcome expected = Train(graph, *MakeCpuBackend(1), {}, false);
+  const Outcome actual = Train(graph, *TestCudaBackend(), cuts, recompute);
+  EXPECT_LE(RelativeError(actual.losses, expected.losses), 1e-12);
+  for (size_t i = 0; i < expected.weights.size(); ++i) {
+    // Adam divides the rounding noise of gradients that are zero, as a key bias's, by itself.
+    const bool zero = graph.parameters[i].name.find("qkv.bias") != std::string::npos ||
+                      graph.parameters[i].name.find("c_attn.bias") != std::string::npos;
+    if (!zero) {
+      EXPECT_LE(RelativeError(actual.weights[i], expected.weights[i]), 1e-9)
+          << graph.parameters[i].name;
+    }
+  }
+}
+
+TEST(CudaStageTest, EveryKindOfOperator) { ExpectCpuAndCudaAgree(EveryKindGraph(true), {}); }
+
+TEST(CudaStageTest, SeveralStages) {
+  const model::Graph graph = Gpt2(2, 24, 3, true);
+  ExpectCpuAndCudaAgree(graph, {graph.CutPoints().at(1)}, true);
+}
+
+TEST(CudaStageTest, MoreThanATile) {
+  ExpectCpuAndCudaAgree(Gpt2(1, 24, 3, false, kLongContext), {});
+}
+
+}  // namespace
+}  // namespace longhaul::compute
