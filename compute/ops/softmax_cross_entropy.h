@@ -5,19 +5,17 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/ignored_target.h"
 #include "compute/backend/backend.h"
 
 namespace longhaul::compute {
-
-// A target that counts nothing: no loss, zero gradient.
-inline constexpr int32_t kIgnoredTarget = -1;
 
 struct SoftmaxCrossEntropyShape {
   int64_t rows = 0;
   int64_t vocab = 0;
 };
 
-// logits [rows, vocab]; targets [rows], each in [0, vocab) or ignored. *loss_sum gets the sum
+// logits [rows, vocab]; targets [rows], in [0, vocab) or kIgnoredTarget. *loss_sum gets the sum
 // over rows in double, the CPU's in row order, once the backend is synchronised. OutOfRange on the
 // CPU for another target; who copies targets to a device checks them.
 template <typename T>
