@@ -51,6 +51,7 @@ absl::StatusOr<Submission> PrepareSubmission(const std::string& path) {
   const std::string train =
       (std::filesystem::path(path).parent_path() / spec.train).lexically_normal().string();
   LH_ASSIGN_OR_RETURN(const data::DataFiles files, data::FindDataFiles(train, spec));
+  LH_RETURN_IF_ERROR(data::DatasetBytes(files.tokens).status());
   LH_ASSIGN_OR_RETURN(const data::RunTokens tokens, data::OpenTokens(files, spec));
   LH_RETURN_IF_ERROR(Annotate(data::CheckTokens(tokens, submission.spec), files.tokens));
   for (const std::string& file : {files.tokens, files.index}) {

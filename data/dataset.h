@@ -20,7 +20,9 @@
 namespace longhaul::data {
 
 inline constexpr uint64_t kChunkBytes = 1 << 20;
-inline constexpr uint64_t kDatasetBytesMax = uint64_t{1} << 40;
+inline constexpr uint64_t kDatasetBytesMax = uint64_t{120} << 30;
+// Of any index as JSON: it goes over the wire as one message. A hash takes 67 bytes in it.
+inline constexpr uint64_t kIndexBytesMax = kDatasetBytesMax / kChunkBytes * 67 + 128;
 
 struct DatasetIndex {
   uint64_t bytes = 0;
@@ -37,11 +39,15 @@ struct DatasetIndex {
   uint64_t ChunkBytes(uint64_t chunk) const;
 };
 
+// The length of a file that can be a data set; InvalidArgument if it is empty or longer than
+// kDatasetBytesMax. Reads nothing of it.
+absl::StatusOr<uint64_t> DatasetBytes(const std::string& path);
+
 // Called again and again in what may take long. An error ends it and is its result.
 using GoesOn = absl::FunctionRef<absl::Status()>;
 inline absl::Status AlwaysGoesOn() { return absl::OkStatus(); }
 
-// Hashes a file. InvalidArgument if it is empty or longer than kDatasetBytesMax.
+// Hashes a file. Errors as DatasetBytes.
 absl::StatusOr<DatasetIndex> IndexFile(const std::string& path, GoesOn goes_on = AlwaysGoesOn);
 
 // A folder of data sets: DIR/<id>.data, then DIR/<id>.json, which makes it complete; DIR/<id>.part

@@ -12,8 +12,6 @@ namespace longhaul::data {
 namespace {
 
 constexpr int64_t kSchema = 1;
-// Room for the hashes of kDatasetBytesMax.
-constexpr size_t kJsonBytesMax = size_t{80} << 20;
 
 uint64_t ChunkCount(uint64_t bytes) { return (bytes + kChunkBytes - 1) / kChunkBytes; }
 
@@ -45,7 +43,7 @@ std::string DatasetIndex::ToJson() const {
 }
 
 absl::StatusOr<DatasetIndex> DatasetIndex::FromJson(absl::string_view json) {
-  const auto root = ParseJson(json, kJsonBytesMax);
+  const auto root = ParseJson(json, kIndexBytesMax);
   if (!root.ok()) return Annotate(root.status(), "data set index");
   auto index = FromValue(*root);
   if (!index.ok()) return Annotate(index.status(), "data set index");
@@ -77,15 +75,18 @@ uint64_t DatasetIndex::ChunkBytes(uint64_t chunk) const {
   return std::min(kChunkBytes, bytes - chunk * kChunkBytes);
 }
 
+absl::StatusOr<uint64_t> DatasetBytes(const std::string& path) {
+  LH_ASSIGN_OR_RETURN(const uint64_t bytes, FileSize(path));
+  if (bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
+  if (bytes <= kDatasetBytesMax) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " has ", bytes, " bytes, more than the ", kDatasetBytesMax, " (",
+                   kDatasetBytesMax >> 30, " GiB) of the largest data set; train on a part of it"));
+}
+
 absl::StatusOr<DatasetIndex> IndexFile(const std::string& path, GoesOn goes_on) {
   DatasetIndex index;
-  LH_ASSIGN_OR_RETURN(index.bytes, FileSize(path));
-  if (index.bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
-  if (index.bytes > kDatasetBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has ", index.bytes,
-                                                   " bytes, more than the ", kDatasetBytesMax,
-                                                   " of the largest data set"));
-  }
+  LH_ASSIGN_OR_RETURN(index.bytes, DatasetBytes(path));
   for (uint64_t offset = 0; offset < index.bytes; offset += kChunkBytes) {
     LH_RETURN_IF_ERROR(goes_on());
     const uint64_t length = std::min(kChunkBytes, index.bytes - offset);

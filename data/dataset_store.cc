@@ -18,8 +18,6 @@
 namespace longhaul::data {
 namespace {
 
-constexpr uint64_t kIndexFileBytesMax = uint64_t{80} << 20;
-
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error);
@@ -153,7 +151,7 @@ absl::StatusOr<DatasetStore::SharedIndex> DatasetStore::CachedIndex(absl::string
   std::lock_guard<std::mutex> lock(mutex_);
   if (const auto found = indexes_.find(id); found != indexes_.end()) return found->second;
   const std::string path = absl::StrCat(folder_, "/", id, ".json");
-  LH_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kIndexFileBytesMax));
+  LH_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kIndexBytesMax));
   auto index = DatasetIndex::FromJson(json);
   if (!index.ok() || index->Id() != id) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: it is not the index of its id"));

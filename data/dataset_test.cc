@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -33,12 +34,9 @@ std::string Content() {
 class DatasetTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::filesystem::remove_all(folder_);
-    ASSERT_TRUE(MakeDirectories(folder_).ok());
     ASSERT_TRUE(WriteFileAtomically(source_path_, content_).ok());
     index_ = *IndexFile(source_path_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   absl::StatusOr<std::string> Chunk(uint64_t chunk) {
     fetched_.push_back(chunk);
@@ -48,7 +46,8 @@ class DatasetTest : public testing::Test {
     return store.Fill(index_, [this](uint64_t chunk) { return Chunk(chunk); });
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-dataset-test";
+  const TestFolder test_folder_{"dataset-test"};
+  const std::string& folder_ = test_folder_.path();
   const std::string source_path_ = folder_ + "/source";
   const std::string store_path_ = folder_ + "/store";
   const std::string content_ = Content();
@@ -204,6 +203,20 @@ TEST_F(DatasetTest, WhatChangedOnTheDiskIsTakenAgain) {
     EXPECT_TRUE(store.Verify(index_.Id()).ok());
     EXPECT_EQ(*ReadFile(path, content_.size()), content_);
   }
+}
+
+// What cannot be sent as one message is refused before its bytes are read.
+TEST_F(DatasetTest, ASetHasAtMostTheBytesThatAnIndexHasRoomFor) {
+  DatasetIndex largest;
+  largest.bytes = kDatasetBytesMax;
+  largest.chunk_sha256.assign(kDatasetBytesMax / kChunkBytes, index_.chunk_sha256[0]);
+  EXPECT_LE(largest.ToJson().size(), kIndexBytesMax);
+  EXPECT_LE(kIndexBytesMax, uint64_t{8} << 20);
+  std::filesystem::resize_file(source_path_, kDatasetBytesMax);  // without any bytes on the disk
+  EXPECT_EQ(*DatasetBytes(source_path_), kDatasetBytesMax);
+  std::filesystem::resize_file(source_path_, kDatasetBytesMax + 1);
+  EXPECT_THAT(DatasetBytes(source_path_).status().message(), HasSubstr("120 GiB"));
+  EXPECT_EQ(IndexFile(source_path_).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(DatasetTest, IdsAreNeverPaths) {
