@@ -121,6 +121,19 @@ absl::StatusOr<std::string> ReadFileRange(const std::string& path, uint64_t offs
   return bytes;
 }
 
+absl::Status ReadFilePieces(const std::string& path, size_t piece_bytes, AppendPiece take) {
+  uint64_t size = 0;
+  LH_ASSIGN_OR_RETURN(const int fd, OpenRegularFile(path, size));
+  absl::Cleanup close = [fd] { ::close(fd); };
+  std::string piece;
+  for (uint64_t offset = 0; offset < size; offset += piece.size()) {
+    piece.resize(std::min<uint64_t>(piece_bytes, size - offset));
+    LH_RETURN_IF_ERROR(ReadExactly(fd, path, offset, piece));
+    LH_RETURN_IF_ERROR(take(piece));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint64_t> FileSize(const std::string& path) {
   uint64_t size = 0;
   LH_ASSIGN_OR_RETURN(const int fd, OpenRegularFile(path, size));

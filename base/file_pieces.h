@@ -1,7 +1,8 @@
-// Files that are written piece by piece, so that the whole need not be in memory.
+// Files that are read and written piece by piece, so that the whole need not be in memory.
 #ifndef LONGHAUL_BASE_FILE_PIECES_H_
 #define LONGHAUL_BASE_FILE_PIECES_H_
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -24,6 +25,11 @@ enum class FileAccess { kOwner, kEveryone };
 // As WriteFileAtomically in base/file.h; an error of `pieces` leaves an old `path` untouched too.
 absl::Status WritePiecesAtomically(const std::string& path, const FilePieces& pieces,
                                    FileAccess access = FileAccess::kOwner);
+
+// Gives the file, as long as it is when it is opened, to `take` in pieces of `piece_bytes`, the
+// last may be shorter; ends early with the error of `take`. Otherwise as ReadFile in base/file.h;
+// OutOfRange if the file becomes shorter meanwhile.
+absl::Status ReadFilePieces(const std::string& path, size_t piece_bytes, AppendPiece take);
 
 }  // namespace longhaul
 

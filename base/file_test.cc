@@ -6,8 +6,11 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/file_pieces.h"
+#include "base/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace longhaul {
@@ -15,12 +18,8 @@ namespace {
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::remove_all(folder_);
-    ASSERT_TRUE(MakeDirectories(folder_).ok());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  const std::string folder_ = testing::TempDir() + "longhaul-file-test";
+  const TestFolder test_folder_{"file-test"};
+  const std::string& folder_ = test_folder_.path();
 };
 
 TEST_F(FileTest, WritesAndReadsBack) {
@@ -45,6 +44,34 @@ TEST_F(FileTest, FilesAreTheOwnersUnlessTheyAreForEveryone) {
   EXPECT_EQ(mode(FileAccess::kOwner), 0600u);
   EXPECT_EQ(mode(FileAccess::kEveryone), 0640u);
   ::umask(mask);
+}
+
+TEST_F(FileTest, ReadsPieceByPiece) {
+  const std::string path = folder_ + "/a";
+  std::vector<std::string> pieces;
+  const auto keep = [&](absl::string_view piece) {
+    pieces.emplace_back(piece);
+    return piece == "lo" ? absl::AbortedError("enough") : absl::OkStatus();
+  };
+  EXPECT_EQ(ReadFilePieces(path, 3, keep).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadFilePieces(folder_, 3, keep).code(), absl::StatusCode::kInvalidArgument);
+  for (const char* text : {"", "hel", "helper", "helpers"}) {
+    ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+    EXPECT_TRUE(ReadFilePieces(path, 3, keep).ok());
+  }
+  EXPECT_EQ(pieces, std::vector<std::string>({"hel", "hel", "per", "hel", "per", "s"}));
+  pieces.clear();
+  ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
+  EXPECT_EQ(ReadFilePieces(path, 3, keep), absl::AbortedError("enough"));
+  // Shorter than when it was opened.
+  ASSERT_TRUE(WriteFileAtomically(path, "helper").ok());
+  EXPECT_EQ(ReadFilePieces(path, 3,
+                           [&path](absl::string_view) {
+                             std::filesystem::resize_file(path, 3);
+                             return absl::OkStatus();
+                           })
+                .code(),
+            absl::StatusCode::kOutOfRange);
 }
 
 TEST_F(FileTest, RenamesOverWhatIsThere) {

@@ -53,6 +53,18 @@ absl::Status Remove(const std::string& path) {
   return ErrnoStatus(errno, "remove", path);
 }
 
+// Of a shard's file that could not be read.
+absl::Status NoShard(const absl::Status& read) {
+  // Something else in a shard's place, a folder or a pipe; or it was cut short.
+  const bool is_damaged = absl::IsInvalidArgument(read) || absl::IsOutOfRange(read);
+  return is_damaged ? absl::DataLossError(read.message()) : read;
+}
+
+absl::Status DamagedShard(const std::string& path) {
+  return absl::DataLossError(
+      absl::StrCat("checkpoint shard ", path, " is damaged: its bytes do not have its hash"));
+}
+
 absl::StatusOr<Manifest> ReadManifest(const std::string& path, absl::string_view run,
                                       int64_t step) {
   LH_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kManifestBytesMax));
@@ -98,14 +110,27 @@ absl::StatusOr<std::string> ShardStore::GetShard(absl::string_view sha256) const
   }
   const std::string path = ShardPath(sha256);
   absl::StatusOr<std::string> read = ReadFile(path, std::numeric_limits<uint64_t>::max());
-  // Something else in a shard's place, a folder or a pipe.
-  if (absl::IsInvalidArgument(read.status())) return absl::DataLossError(read.status().message());
-  LH_ASSIGN_OR_RETURN(std::string bytes, std::move(read));
-  if (Sha256Hex(bytes) != sha256) {
-    return absl::DataLossError(
-        absl::StrCat("checkpoint shard ", path, " is damaged: its bytes do not have its hash"));
+  if (!read.ok()) return NoShard(read.status());
+  if (Sha256Hex(*read) != sha256) return DamagedShard(path);
+  return read;
+}
+
+absl::Status ShardStore::ReadShard(absl::string_view sha256, size_t piece_bytes,
+                                   AppendPiece take) const {
+  if (!IsSha256Hex(sha256)) {
+    return absl::InvalidArgumentError("a shard's name is 64 hexadecimal digits");
   }
-  return bytes;
+  const std::string path = ShardPath(sha256);
+  Sha256 hash;
+  absl::Status taken;
+  const absl::Status read = ReadFilePieces(path, piece_bytes, [&](absl::string_view piece) {
+    hash.Update(piece);
+    taken = take(piece);
+    return taken;
+  });
+  LH_RETURN_IF_ERROR(taken);
+  if (!read.ok()) return NoShard(read);
+  return hash.FinishHex() == sha256 ? absl::OkStatus() : DamagedShard(path);
 }
 
 absl::StatusOr<uint64_t> ShardStore::ShardBytes(absl::string_view sha256) const {
@@ -113,7 +138,7 @@ absl::StatusOr<uint64_t> ShardStore::ShardBytes(absl::string_view sha256) const 
     return absl::InvalidArgumentError("a shard's name is 64 hexadecimal digits");
   }
   const absl::StatusOr<uint64_t> bytes = FileSize(ShardPath(sha256));
-  if (absl::IsInvalidArgument(bytes.status())) return absl::DataLossError(bytes.status().message());
+  if (!bytes.ok()) return NoShard(bytes.status());
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 #ifndef LONGHAUL_CHECKPOINT_SHARD_STORE_H_
 #define LONGHAUL_CHECKPOINT_SHARD_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/file_pieces.h"
 #include "checkpoint/manifest.h"
 
 namespace longhaul::checkpoint {
@@ -27,6 +29,9 @@ class ShardStore {
   // NotFound, or DataLoss naming the file if the stored bytes no longer have the hash, or it is no
   // file at all (a pipe, a device) any more.
   absl::StatusOr<std::string> GetShard(absl::string_view sha256) const;
+  // As GetShard, in pieces of `piece_bytes` to `take`, whose error ends it. The bytes are good only
+  // if this says so in the end.
+  absl::Status ReadShard(absl::string_view sha256, size_t piece_bytes, AppendPiece take) const;
   // The length of a stored shard, whose bytes are not checked. NotFound.
   absl::StatusOr<uint64_t> ShardBytes(absl::string_view sha256) const;
   // Stored shards that no readable manifest of any run names: on their way into one, or rubbish.

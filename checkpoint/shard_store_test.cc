@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/test_folder.h"
 #include "checkpoint/shard.h"
 #include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"
@@ -27,9 +28,6 @@ using testing::SizeIs;
 
 class ShardStoreTest : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove_all(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // A shard of parameters [begin, end) with weights that depend on `version`, put into the store.
   Shard Put(int begin, int end, float version) {
     const auto weights = SmallWeights(true, version).parameters;
@@ -70,7 +68,8 @@ class ShardStoreTest : public testing::Test {
     return std::distance(std::filesystem::directory_iterator(folder_ + "/" + folder), {});
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-shard-store-test";
+  const TestFolder test_folder_{"shard-store-test"};
+  const std::string& folder_ = test_folder_.path();
   const model::Graph graph_ = SmallGraph();
   const int parameters_ = static_cast<int>(graph_.parameters.size());
   ShardStore store_{folder_};
@@ -217,6 +216,31 @@ TEST_F(ShardStoreTest, PruneKeepsTheNewestAndWhatTheyShare) {
   ASSERT_TRUE(store_.Prune("first", 3, {}).ok());
   EXPECT_FALSE(store_.ShardBytes(being_written.sha256).ok());
   EXPECT_TRUE(store_.Prune("never-seen", 1, {}).ok());
+}
+
+TEST_F(ShardStoreTest, ReadsAShardPieceByPiece) {
+  const std::string bytes = "seven bytes and more";
+  const std::string sha256 = Sha256Hex(bytes);
+  std::string got;
+  const auto take = [&got](absl::string_view piece) {
+    EXPECT_LE(piece.size(), 7u);
+    absl::StrAppend(&got, piece);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(store_.ReadShard(sha256, 7, take).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_.ReadShard("../x", 7, take).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(store_.PutShard(sha256, bytes).ok());
+  ASSERT_TRUE(store_.ReadShard(sha256, 7, take).ok());
+  EXPECT_EQ(got, bytes);
+  EXPECT_EQ(store_.ReadShard(sha256, 7, [](absl::string_view) { return absl::AbortedError("x"); }),
+            absl::AbortedError("x"));
+  Overwrite(folder_ + "/shards/" + sha256, "seven bytes and less");
+  const absl::Status damaged = store_.ReadShard(sha256, 7, take);
+  EXPECT_EQ(damaged.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(damaged.message(), HasSubstr(folder_ + "/shards/" + sha256));
+  std::filesystem::remove(folder_ + "/shards/" + sha256);
+  std::filesystem::create_directory(folder_ + "/shards/" + sha256);
+  EXPECT_EQ(store_.ReadShard(sha256, 7, take).code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(ShardStoreTest, PruneLosesNothingWhileAManifestIsDamaged) {

@@ -23,7 +23,9 @@ constexpr absl::Duration kChunkMax = absl::Seconds(30);
 class Client::Transfer {
  public:
   Transfer(Client& client, std::string what)
-      : client_(client), what_(std::move(what)), watch_(call_, kSilenceMax, RealClock()) {
+      : client_(client),
+        what_(std::move(what)),
+        watch_([this] { call_.TryCancel(); }, kSilenceMax, RealClock()) {
     client.credentials_->Sign(call_);
   }
 

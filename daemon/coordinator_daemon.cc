@@ -153,7 +153,7 @@ class CoordinatorDaemon : public Daemon {
     membership_ = std::make_unique<MembershipServer>(MembershipServerOptions(), std::move(sink),
                                                      sessions_, *credentials_, clock_, log_);
     storage_ = std::make_unique<StorageServer>(
-        StorageServer::Stores{datasets_, uploads_, shards_, *checkpoints_}, *credentials_,
+        StorageServer::Stores{datasets_, uploads_, shards_, *checkpoints_}, *credentials_, clock_,
         OwnStorageLimits());
     admin_ = std::make_unique<AdminServer>(
         AdminServerOptions(),

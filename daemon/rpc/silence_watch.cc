@@ -1,11 +1,15 @@
 #include "daemon/rpc/silence_watch.h"
 
+#include <utility>
+
 namespace longhaul::daemon {
 
-SilenceWatch::SilenceWatch(grpc::ClientContext& call, absl::Duration silence_max, Clock& clock)
-    : call_(call), silence_max_(silence_max), clock_(clock), moved_(clock.Now()), thread_([this] {
-        Run();
-      }) {}
+SilenceWatch::SilenceWatch(std::function<void()> cancel, absl::Duration silence_max, Clock& clock)
+    : cancel_(std::move(cancel)),
+      silence_max_(silence_max),
+      clock_(clock),
+      moved_(clock.Now()),
+      thread_([this] { Run(); }) {}
 
 SilenceWatch::~SilenceWatch() {
   {
@@ -33,7 +37,7 @@ void SilenceWatch::Run() {
   }
   if (ending_) return;
   cancelled_ = true;
-  call_.TryCancel();
+  cancel_();
 }
 
 }  // namespace longhaul::daemon

@@ -3,20 +3,20 @@
 #define LONGHAUL_DAEMON_RPC_SILENCE_WATCH_H_
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "grpcpp/client_context.h"
 
 namespace longhaul::daemon {
 
-// Cancels a call when `silence_max` has passed since the last Moved(), on a thread of its own,
-// which ends with this. The call and the clock must outlive it.
+// Calls `cancel`, once, when `silence_max` has passed since the last Moved(), on a thread of its
+// own, which ends with this. What it cancels and the clock must outlive it.
 class SilenceWatch {
  public:
-  SilenceWatch(grpc::ClientContext& call, absl::Duration silence_max, Clock& clock);
+  SilenceWatch(std::function<void()> cancel, absl::Duration silence_max, Clock& clock);
   ~SilenceWatch();
   SilenceWatch(const SilenceWatch&) = delete;
   SilenceWatch& operator=(const SilenceWatch&) = delete;
@@ -29,7 +29,7 @@ class SilenceWatch {
  private:
   void Run();
 
-  grpc::ClientContext& call_;
+  const std::function<void()> cancel_;
   const absl::Duration silence_max_;
   Clock& clock_;
   mutable std::mutex mutex_;

@@ -36,7 +36,7 @@ TEST(SilenceWatch, EndsATransferThatStandsStillAndNoOther) {
       v1::Storage::NewStub(OpenChannel(ToString((*listening)->address()), "hub", *credentials));
   FakeClock clock;
   grpc::ClientContext call;
-  SilenceWatch watch(call, absl::Minutes(5), clock);
+  SilenceWatch watch([&call] { call.TryCancel(); }, absl::Minutes(5), clock);
   int pieces = 0;
   // Twelve minutes in all, of which the last five are silent.
   const ShardBytes shard = ReadShard(*stub, call, Sha256Hex(""), 100, [&] {

@@ -1,6 +1,5 @@
 #include "daemon/rpc/storage_server.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,11 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "daemon/rpc/endpoint.h"
 #include "daemon/rpc/shard_transfer.h"
 #include "daemon/rpc/status.h"
 
 namespace longhaul::daemon {
 namespace {
+
+static_assert(data::kIndexBytesMax + 1024 <= kMessageBytesMax,
+              "the index of every data set must fit into one message");
 
 absl::Status MemoryExhausted() {
   return absl::UnavailableError(
@@ -22,12 +25,19 @@ absl::Status MemoryExhausted() {
 
 }  // namespace
 
-StorageServer::StorageServer(const Stores& stores, const Credentials& credentials,
+// The bytes of a shard, all of them, and the memory that they may be in.
+struct StorageServer::Upload {
+  std::string sha256;
+  std::string bytes;
+  ByteBudget::Share share;
+};
+
+StorageServer::StorageServer(const Stores& stores, const Credentials& credentials, Clock& clock,
                              StorageLimits limits)
     : stores_(stores),
       credentials_(credentials),
+      clock_(clock),
       limits_(limits),
-      memory_(limits.transfer_bytes_max),
       upload_memory_(limits.upload_bytes_max) {}
 
 absl::Status StorageServer::CheckDataset(const grpc::ServerContext& context,
@@ -91,13 +101,24 @@ grpc::Status StorageServer::FinishUpload(grpc::ServerContext* context,
   return ToGrpc(stores_.uploads.Finish(request->dataset()));
 }
 
+template <typename Transfer>
+auto StorageServer::Watched(grpc::ServerContext& context, Transfer transfer) const
+    -> decltype(transfer(std::declval<SilenceWatch&>())) {
+  SilenceWatch watch([&context] { context.TryCancel(); }, limits_.silence_max, clock_);
+  auto result = transfer(watch);
+  if (!watch.cancelled()) return result;
+  return absl::DeadlineExceededError(
+      absl::StrCat("the transfer stood still for ", absl::FormatDuration(limits_.silence_max)));
+}
+
 grpc::Status StorageServer::FetchShard(grpc::ServerContext* context,
                                        const v1::FetchShardRequest* request,
                                        grpc::ServerWriter<v1::ShardPiece>* writer) {
   if (const absl::Status known = credentials_.CheckCall(*context); !known.ok()) {
     return ToGrpc(known);
   }
-  return ToGrpc(SendShard(request->sha256(), *writer));
+  return ToGrpc(Watched(
+      *context, [&](SilenceWatch& watch) { return SendShard(request->sha256(), watch, *writer); }));
 }
 
 absl::Status StorageServer::TooLarge(const std::string& sha256, uint64_t bytes) const {
@@ -106,29 +127,25 @@ absl::Status StorageServer::TooLarge(const std::string& sha256, uint64_t bytes) 
                                                    limits_.shard_bytes_max, " allowed"));
 }
 
-absl::Status StorageServer::SendShard(const std::string& sha256,
-                                      grpc::ServerWriter<v1::ShardPiece>& writer) {
+absl::Status StorageServer::SendShard(const std::string& sha256, SilenceWatch& watch,
+                                      grpc::ServerWriter<v1::ShardPiece>& writer) const {
   if (!IsSha256Hex(sha256)) {
     return absl::InvalidArgumentError("a shard is named by a SHA-256 in 64 hexadecimal digits");
   }
-  LH_ASSIGN_OR_RETURN(const uint64_t bytes_stored, stores_.shards.ShardBytes(sha256));
-  if (bytes_stored > limits_.shard_bytes_max) return TooLarge(sha256, bytes_stored);
-  const std::optional<ByteBudget::Share> share = memory_.Take(bytes_stored);
-  if (!share) return MemoryExhausted();
-  LH_ASSIGN_OR_RETURN(const std::string bytes, stores_.shards.GetShard(sha256));
-  uint64_t offset = 0;
-  do {
-    v1::ShardPiece piece;
-    if (offset == 0) {
-      piece.set_sha256(sha256);
-      piece.set_bytes(bytes.size());
-    }
-    const uint64_t size = std::min<uint64_t>(kShardPieceBytes, bytes.size() - offset);
-    piece.set_data(bytes.data() + offset, size);
-    if (!writer.Write(piece)) return absl::CancelledError("the worker ended the transfer");
-    offset += size;
-  } while (offset < bytes.size());
-  return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const uint64_t bytes, stores_.shards.ShardBytes(sha256));
+  if (bytes > limits_.shard_bytes_max) return TooLarge(sha256, bytes);
+  v1::ShardPiece piece;
+  piece.set_sha256(sha256);
+  piece.set_bytes(bytes);
+  const auto send = [&](absl::string_view data) -> absl::Status {
+    piece.set_data(data.data(), data.size());
+    if (!writer.Write(piece)) return absl::CancelledError("the peer ended the transfer");
+    watch.Moved();
+    piece.Clear();
+    return absl::OkStatus();
+  };
+  if (bytes == 0) LH_RETURN_IF_ERROR(send(""));
+  return stores_.shards.ReadShard(sha256, kShardPieceBytes, send);
 }
 
 grpc::Status StorageServer::StoreShard(grpc::ServerContext* context,
@@ -137,10 +154,14 @@ grpc::Status StorageServer::StoreShard(grpc::ServerContext* context,
   if (const absl::Status known = credentials_.CheckCall(*context); !known.ok()) {
     return ToGrpc(known);
   }
-  return ToGrpc(ReceiveShard(*reader));
+  const absl::StatusOr<Upload> upload =
+      Watched(*context, [&](SilenceWatch& watch) { return ReceiveShard(watch, *reader); });
+  if (!upload.ok()) return ToGrpc(upload.status());
+  return ToGrpc(stores_.checkpoints.StoreShard(upload->sha256, upload->bytes));
 }
 
-absl::Status StorageServer::ReceiveShard(grpc::ServerReader<v1::ShardPiece>& reader) {
+absl::StatusOr<StorageServer::Upload> StorageServer::ReceiveShard(
+    SilenceWatch& watch, grpc::ServerReader<v1::ShardPiece>& reader) {
   v1::ShardPiece piece;
   if (!reader.Read(&piece)) return absl::CancelledError("the transfer ended before it began");
   const std::string sha256 = piece.sha256();
@@ -149,7 +170,7 @@ absl::Status StorageServer::ReceiveShard(grpc::ServerReader<v1::ShardPiece>& rea
     return absl::InvalidArgumentError("a shard is named by a SHA-256 in 64 hexadecimal digits");
   }
   if (bytes_stated > limits_.shard_bytes_max) return TooLarge(sha256, bytes_stated);
-  const std::optional<ByteBudget::Share> share = upload_memory_.TakeOrAlone(bytes_stated);
+  std::optional<ByteBudget::Share> share = upload_memory_.TakeOrAlone(bytes_stated);
   if (!share) return MemoryExhausted();
   std::string bytes;
   do {
@@ -158,12 +179,13 @@ absl::Status StorageServer::ReceiveShard(grpc::ServerReader<v1::ShardPiece>& rea
           absl::StrCat("shard ", sha256, " is longer than the ", bytes_stated, " bytes stated"));
     }
     bytes += piece.data();
+    watch.Moved();
   } while (reader.Read(&piece));
   if (bytes.size() != bytes_stated) {
     return absl::DataLossError(absl::StrCat("shard ", sha256, " ended after ", bytes.size(), " of ",
                                             bytes_stated, " bytes"));
   }
-  return stores_.checkpoints.StoreShard(sha256, bytes);
+  return Upload{sha256, std::move(bytes), *std::move(share)};
 }
 
 }  // namespace longhaul::daemon

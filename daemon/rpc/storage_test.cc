@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "daemon/rpc/endpoint.h"
+#include "daemon/rpc/status.h"
 #include "daemon/rpc/storage_client.h"
 #include "daemon/rpc/storage_server.h"
 #include "gmock/gmock.h"
@@ -46,7 +47,7 @@ class StorageTest : public testing::Test {
     std::filesystem::remove_all(folder_);
     server_ = std::make_unique<StorageServer>(
         StorageServer::Stores{datasets_, uploads_, shards_, checkpoints_}, *credentials_,
-        StorageLimits{.shard_bytes_max = 5 << 20, .transfer_bytes_max = 8 << 20});
+        RealClock(), StorageLimits{.shard_bytes_max = 5 << 20});
     auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {server_.get()}, 16);
     EXPECT_TRUE(listening.ok()) << listening.status();
     listening_ = *std::move(listening);
@@ -63,6 +64,7 @@ class StorageTest : public testing::Test {
   std::unique_ptr<grpc::ClientContext> Context() const {
     auto context = std::make_unique<grpc::ClientContext>();
     credentials_->Sign(*context);
+    EndAfter(*context, absl::Seconds(20));
     return context;
   }
   v1::BeginUploadResponse Begin(const data::DatasetIndex& index) {
@@ -195,20 +197,63 @@ TEST_F(StorageTest, BadShardsAreRefusedAndNotKept) {
             absl::StatusCode::kPermissionDenied);
 }
 
-// Whoever finds the memory taken may try again later; a shard that is not read takes none.
-TEST_F(StorageTest, ABusyCoordinatorIsUnavailable) {
-  const std::string bytes(5 << 20, 's');
+TEST_F(StorageTest, ADamagedShardIsSaidToBeOne) {
+  const std::string bytes(3 << 20, 's');
   const std::string sha256 = Sha256Hex(bytes);
   ASSERT_TRUE(client_->StoreShard(sha256, bytes, Deadline()).ok());
-  StorageServer small{{datasets_, uploads_, shards_, checkpoints_},
-                      *credentials_,
-                      StorageLimits{.shard_bytes_max = 5 << 20, .transfer_bytes_max = 4 << 20}};
-  auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&small}, 16);
+  const std::string path = folder_ + "/checkpoints/shards/" + sha256;
+  for (std::string damaged : {bytes.substr(1) + "x", bytes.substr(1), std::string()}) {
+    ASSERT_TRUE(WriteFileAtomically(path, damaged).ok());
+    const absl::Status fetched = client_->FetchShard(sha256, bytes.size(), Deadline()).status();
+    EXPECT_EQ(fetched.code(), absl::StatusCode::kDataLoss) << fetched;
+    EXPECT_THAT(std::string(fetched.message()), HasSubstr(path + " is damaged"));
+  }
+}
+
+// A peer that stands still holds nothing for ever: neither the memory for its upload nor a thread.
+TEST_F(StorageTest, TransfersThatStandStillAreEnded) {
+  const std::string large(20 << 20, 'l');
+  StorageServer hasty{
+      {datasets_, uploads_, shards_, checkpoints_},
+      *credentials_,
+      RealClock(),
+      StorageLimits{.upload_bytes_max = 2000, .silence_max = absl::Milliseconds(200)}};
+  auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&hasty}, 16);
   ASSERT_TRUE(listening.ok()) << listening.status();
-  StorageClient client(ToString((*listening)->address()), "hub", *credentials_, RealClock());
-  const absl::Status fetched = client.FetchShard(sha256, bytes.size(), Deadline()).status();
-  EXPECT_EQ(fetched.code(), absl::StatusCode::kUnavailable) << fetched;
-  EXPECT_THAT(std::string(fetched.message()), HasSubstr("try again"));
+  const std::string address = ToString((*listening)->address());
+  StorageClient client(address, "hub", *credentials_, RealClock());
+  ASSERT_TRUE(client.StoreShard(Sha256Hex(large), large, Deadline()).ok());
+  const auto stub = v1::Storage::NewStub(OpenChannel(address, "hub", *credentials_));
+
+  const auto storing = Context();
+  v1::StoreShardResponse response;
+  const auto writer = stub->StoreShard(storing.get(), &response);
+  v1::ShardPiece piece;
+  piece.set_sha256(Sha256Hex("other"));
+  piece.set_bytes(3000);
+  piece.set_data("half");
+  ASSERT_TRUE(writer->Write(piece));
+  EXPECT_EQ(writer->Finish().error_code(), grpc::CANCELLED);
+  const std::string second(1500, 's');
+  absl::Status stored = absl::UnavailableError("");  // until the server has ended the first
+  for (const absl::Time end = Deadline(); absl::IsUnavailable(stored) && RealClock().Now() < end;) {
+    stored = client.StoreShard(Sha256Hex(second), second, end);
+  }
+  EXPECT_TRUE(stored.ok()) << stored;
+
+  // More than the connection holds; who does not read it has not taken it.
+  const auto fetching = Context();
+  v1::FetchShardRequest request;
+  request.set_sha256(Sha256Hex(large));
+  const auto reader = stub->FetchShard(fetching.get(), request);
+  ASSERT_TRUE(reader->Read(&piece));
+  uint64_t bytes = piece.data().size();
+  const absl::Time begin = RealClock().Now();
+  (*listening)->Shutdown(absl::Seconds(20));
+  EXPECT_LT(RealClock().Now() - begin, absl::Seconds(15));
+  while (reader->Read(&piece)) bytes += piece.data().size();
+  EXPECT_FALSE(reader->Finish().ok());
+  EXPECT_LT(bytes, large.size());
 }
 
 // However small the memory for uploads, one by itself goes through; a second one is to be tried
@@ -216,6 +261,7 @@ TEST_F(StorageTest, ABusyCoordinatorIsUnavailable) {
 TEST_F(StorageTest, UploadsShareTheirMemory) {
   StorageServer small{{datasets_, uploads_, shards_, checkpoints_},
                       *credentials_,
+                      RealClock(),
                       StorageLimits{.shard_bytes_max = 5 << 20, .upload_bytes_max = 2000}};
   auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&small}, 16);
   ASSERT_TRUE(listening.ok()) << listening.status();
