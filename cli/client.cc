@@ -15,8 +15,8 @@ namespace longhaul::cli {
 namespace {
 
 constexpr absl::Duration kCallMax = absl::Seconds(30);
-// Longer than the coordinator takes at most, with time for reading a large data set before.
-const absl::Duration kRequestMax = daemon::kRequestMax + absl::Minutes(3);
+// Longer than the coordinator takes at most.
+const absl::Duration kRequestMax = daemon::kRequestMax + absl::Minutes(1);
 constexpr absl::Duration kConnectMax = absl::Seconds(5);
 
 }  // namespace
@@ -83,11 +83,13 @@ absl::StatusOr<Response> Client::Call(grpc::Status (v1::Admin::Stub::*method)(gr
 }
 
 absl::StatusOr<std::string> Client::StartRun(const std::string& spec_json,
-                                             const std::string& checkpoint_json) {
+                                             const std::string& checkpoint_json,
+                                             uint64_t data_bytes) {
   v1::StartRunRequest request;
   request.set_spec_json(spec_json);
   request.set_checkpoint_json(checkpoint_json);
-  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StartRun, request, kRequestMax));
+  LH_ASSIGN_OR_RETURN(const auto response, Call(&v1::Admin::Stub::StartRun, request,
+                                                kRequestMax + daemon::DataMax(data_bytes)));
   return response.text();
 }
 
@@ -178,9 +180,10 @@ absl::Status Client::Upload(const data::DatasetIndex& index, const std::string& 
   v1::BeginUploadResponse missing;
   {
     grpc::ClientContext call;
-    Prepare(call, kCallMax);
+    Prepare(call, kCallMax + daemon::DataMax(index.bytes));
     LH_RETURN_IF_ERROR(Convert(storage_->BeginUpload(&call, begin, &missing)));
   }
+  const std::string id = index.Id();
   const uint64_t total = static_cast<uint64_t>(missing.missing_chunks_size());
   for (uint64_t done = 0; done < total; ++done) {
     const uint64_t chunk = missing.missing_chunks(static_cast<int>(done));
@@ -190,7 +193,7 @@ absl::Status Client::Upload(const data::DatasetIndex& index, const std::string& 
     }
     const uint64_t offset = chunk * data::kChunkBytes;
     v1::UploadChunkRequest request;
-    request.set_dataset(index.Id());
+    request.set_dataset(id);
     request.set_chunk(chunk);
     LH_ASSIGN_OR_RETURN(
         *request.mutable_data(),
@@ -202,10 +205,10 @@ absl::Status Client::Upload(const data::DatasetIndex& index, const std::string& 
     progress(done + 1, total);
   }
   v1::FinishUploadRequest finish;
-  finish.set_dataset(index.Id());
+  finish.set_dataset(id);
   v1::FinishUploadResponse finished;
   grpc::ClientContext call;
-  Prepare(call, kRequestMax);
+  Prepare(call, kRequestMax + daemon::DataMax(index.bytes));
   return Convert(storage_->FinishUpload(&call, finish, &finished));
 }
 

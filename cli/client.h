@@ -35,9 +35,10 @@ class Client {
 
   const std::string& address() const { return address_; }
 
-  // `checkpoint_json`: the manifest of the weights where they are given, else empty.
+  // `checkpoint_json`: the manifest of the weights where they are given, else empty. `data_bytes`:
+  // of the data sets, which the coordinator reads first.
   absl::StatusOr<std::string> StartRun(const std::string& spec_json,
-                                       const std::string& checkpoint_json);
+                                       const std::string& checkpoint_json, uint64_t data_bytes);
   absl::StatusOr<std::string> StopRun(const std::string& run);
   absl::StatusOr<std::string> ResumeRun(const std::string& run, const ResumeChanges& changes);
   absl::StatusOr<v1::ListRunsResponse> ListRuns();

@@ -3,12 +3,13 @@
 
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "daemon/rpc/endpoint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,6 +21,25 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Has nothing of a data set; remembers how long who asked would wait.
+class FakeStorage final : public v1::Storage::Service {
+ public:
+  grpc::Status BeginUpload(grpc::ServerContext* context, const v1::BeginUploadRequest*,
+                           v1::BeginUploadResponse*) override {
+    begin_wait = WaitOf(*context);
+    return grpc::Status::OK;
+  }
+  grpc::Status FinishUpload(grpc::ServerContext* context, const v1::FinishUploadRequest*,
+                            v1::FinishUploadResponse*) override {
+    finish_wait = WaitOf(*context);
+    return grpc::Status::OK;
+  }
+  static absl::Duration WaitOf(const grpc::ServerContext& context) {
+    return absl::FromChrono(context.deadline()) - RealClock().Now();
+  }
+  absl::Duration begin_wait, finish_wait;
+};
+
 class FakeAdmin final : public v1::Admin::Service {
  public:
   grpc::Status Version(grpc::ServerContext*, const v1::VersionRequest*,
@@ -30,18 +50,22 @@ class FakeAdmin final : public v1::Admin::Service {
                        v1::StopRunResponse*) override {
     return answer;
   }
+  grpc::Status StartRun(grpc::ServerContext* context, const v1::StartRunRequest*,
+                        v1::StartRunResponse*) override {
+    start_wait = FakeStorage::WaitOf(*context);
+    return grpc::Status::OK;
+  }
   grpc::Status answer;
+  absl::Duration start_wait;
 };
 
 class ClientTest : public testing::Test {
  protected:
   ClientTest() {
-    std::filesystem::remove_all(folder_);
-    EXPECT_TRUE(MakeDirectories(folder_).ok());
     EXPECT_TRUE(WriteFileAtomically(folder_ + "/token", "0123456789abcdef").ok());
     EXPECT_EQ(::chmod((folder_ + "/token").c_str(), 0600), 0);
     auto listening =
-        daemon::ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&admin_}, 16);
+        daemon::ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&admin_, &storage_}, 16);
     EXPECT_TRUE(listening.ok()) << listening.status();
     listening_ = *std::move(listening);
     Context context;
@@ -51,17 +75,18 @@ class ClientTest : public testing::Test {
     EXPECT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
   }
-  ~ClientTest() override { std::filesystem::remove_all(folder_); }
 
   absl::Status Stop(grpc::StatusCode code, const std::string& text) {
     admin_.answer = grpc::Status(code, text);
     return client_->StopRun("first").status();
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-client-test";
+  const TestFolder test_folder_{"client-test"};
+  const std::string& folder_ = test_folder_.path();
   const std::unique_ptr<daemon::Credentials> credentials_ =
       daemon::Credentials::FromToken("0123456789abcdef");
   FakeAdmin admin_;
+  FakeStorage storage_;
   std::unique_ptr<daemon::ListeningServer> listening_;
   std::unique_ptr<Client> client_;
 };
@@ -83,6 +108,22 @@ TEST_F(ClientTest, WhatMayHaveBeenDoneIsNotSaidToBeUndone) {
 TEST_F(ClientTest, ARefusalKeepsItsWordsAndCode) {
   const absl::Status refused = Stop(grpc::StatusCode::FAILED_PRECONDITION, "it is done");
   EXPECT_EQ(refused, absl::FailedPreconditionError("it is done"));
+}
+
+// Before it answers, the coordinator reads the data set that it has, or all of what was sent.
+TEST_F(ClientTest, WaitsLongerForALargerDataSet) {
+  data::DatasetIndex index;
+  index.bytes = data::kDatasetBytesMax;
+  ASSERT_TRUE(client_->Upload(index, "", [](uint64_t, uint64_t) {}).ok());
+  ASSERT_TRUE(client_->StartRun("{}", "", index.bytes).ok());
+  // At 20 MB/s.
+  const absl::Duration reading = absl::Seconds(static_cast<double>(index.bytes) / 20e6);
+  EXPECT_GT(storage_.begin_wait, reading);
+  EXPECT_GT(storage_.finish_wait, reading);
+  EXPECT_GT(admin_.start_wait, reading + daemon::kRequestMax);
+  ASSERT_TRUE(client_->StartRun("{}", "", 1).ok());
+  EXPECT_GT(admin_.start_wait, daemon::kRequestMax);
+  EXPECT_LT(admin_.start_wait, absl::Minutes(10));
 }
 
 }  // namespace

@@ -76,7 +76,9 @@ int Start(Context& context, const RunOptions& options) {
   const std::string& name = submission->spec.name;
   auto checkpoint = UploadWeights(**client, *submission);
   if (!checkpoint.ok()) return Fail(checkpoint.status());
-  auto text = (*client)->StartRun(run::ToJson(submission->spec), *checkpoint);
+  uint64_t data_bytes = 0;
+  for (const Submission::Upload& upload : submission->uploads) data_bytes += upload.index.bytes;
+  auto text = (*client)->StartRun(run::ToJson(submission->spec), *checkpoint, data_bytes);
   if (!text.ok()) return Fail(text.status());
   if (!options.wait || !context.json()) PrintAnswer(context, name, *text);
   return options.wait ? FollowRun(context, *std::move(client), name, {}) : kExitDone;

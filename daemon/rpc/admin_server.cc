@@ -9,7 +9,6 @@
 #include "base/ids.h"
 #include "base/status_macros.h"
 #include "daemon/rpc/protocol.h"
-#include "daemon/rpc/run_check.h"
 #include "daemon/rpc/status.h"
 #include "daemon/rpc/summaries.h"
 #include "daemon/rpc/wire_check.h"
@@ -52,7 +51,7 @@ absl::StatusOr<std::string> AdminServer::Start(const grpc::ServerContext& contex
                                                    " allowed"));
   }
   LH_ASSIGN_OR_RETURN(run::RunSpec spec, run::FromJson(request.spec_json()));
-  LH_RETURN_IF_ERROR(CheckRunData(spec, parts_.datasets));
+  LH_RETURN_IF_ERROR(data_check_.Check(spec));
   if (spec.from.empty() != request.checkpoint_json().empty()) {
     return absl::InvalidArgumentError(
         "a run with model.from, and no other, is started with the checkpoint of its weights");
@@ -72,17 +71,17 @@ absl::StatusOr<std::string> AdminServer::StartFrom(const grpc::ServerContext& co
     return absl::InvalidArgumentError(
         absl::StrCat("the checkpoint is not that of step 0 of run ", spec.name));
   }
+  const absl::Time deadline = parts_.clock.Now() + kRequestMax;
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (!parts_.clock.WaitUntil(lock, started_, parts_.clock.Now() + kRequestMax,
-                                [this] { return !is_starting_; })) {
+    if (!parts_.clock.WaitUntil(lock, started_, deadline, [this] { return !is_starting_; })) {
       return absl::AbortedError(
           "other runs with weights of their own are being started; try again");
     }
     is_starting_ = true;
   }
   absl::StatusOr<std::string> answer =
-      CommitAndStart(context, std::move(manifest), std::move(spec));
+      CommitAndStart(context, std::move(manifest), std::move(spec), deadline);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     is_starting_ = false;
@@ -93,7 +92,7 @@ absl::StatusOr<std::string> AdminServer::StartFrom(const grpc::ServerContext& co
 
 absl::StatusOr<std::string> AdminServer::CommitAndStart(const grpc::ServerContext& context,
                                                         checkpoint::Manifest manifest,
-                                                        run::RunSpec spec) {
+                                                        run::RunSpec spec, absl::Time deadline) {
   if (context.IsCancelled()) return absl::CancelledError("who asked has left");
   const std::string name = spec.name;
   const bool is_known = parts_.host.SnapshotRun(name).runs.contains(name);
@@ -101,8 +100,7 @@ absl::StatusOr<std::string> AdminServer::CommitAndStart(const grpc::ServerContex
   coordinator::StartRun event;
   event.spec = std::move(spec);
   event.checkpoint = std::move(manifest);
-  absl::StatusOr<std::string> answer =
-      parts_.host.Request(std::move(event), parts_.clock.Now() + kRequestMax);
+  absl::StatusOr<std::string> answer = parts_.host.Request(std::move(event), deadline);
   // A request that ran out of time may still be carried out.
   const bool is_refused = !answer.ok() && !absl::IsDeadlineExceeded(answer.status()) &&
                           !absl::IsCancelled(answer.status());

@@ -14,6 +14,7 @@
 #include "coordinator/host/coordinator_host.h"
 #include "daemon/rpc/credentials.h"
 #include "daemon/rpc/endpoint.h"
+#include "daemon/rpc/run_check.h"
 #include "data/dataset.h"
 #include "longhaul/v1/admin.grpc.pb.h"
 
@@ -34,7 +35,8 @@ class AdminServer final : public v1::Admin::Service {
     const Credentials& credentials;
     Clock& clock;
   };
-  AdminServer(AdminServerOptions options, const Parts& parts) : options_(options), parts_(parts) {}
+  AdminServer(AdminServerOptions options, const Parts& parts)
+      : options_(options), parts_(parts), data_check_(parts.datasets) {}
 
   grpc::Status StartRun(grpc::ServerContext* context, const v1::StartRunRequest* request,
                         v1::StartRunResponse* response) override;
@@ -77,7 +79,8 @@ class AdminServer final : public v1::Admin::Service {
   absl::StatusOr<std::string> StartFrom(const grpc::ServerContext& context,
                                         const std::string& checkpoint_json, run::RunSpec spec);
   absl::StatusOr<std::string> CommitAndStart(const grpc::ServerContext& context,
-                                             checkpoint::Manifest manifest, run::RunSpec spec);
+                                             checkpoint::Manifest manifest, run::RunSpec spec,
+                                             absl::Time deadline);
   absl::StatusOr<v1::RunSummary> FindRun(const std::string& run, bool whole);
   // Until the run is over or the watcher has left.
   absl::Status Watch(const grpc::ServerContext& context, const v1::WatchRunRequest& request,
@@ -87,6 +90,7 @@ class AdminServer final : public v1::Admin::Service {
 
   const AdminServerOptions options_;
   const Parts parts_;
+  RunDataCheck data_check_;
   std::mutex mutex_;
   std::condition_variable started_;
   // While a run with given weights starts, no other does, so that names do not meet. Guarded by

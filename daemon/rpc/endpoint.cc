@@ -57,6 +57,11 @@ std::string WhyNotBound(const Address& address) {
 
 }  // namespace
 
+absl::Duration DataMax(uint64_t bytes) {
+  constexpr double kBytesPerSecond = 8 << 20;
+  return absl::Seconds(static_cast<double>(bytes) / kBytesPerSecond);
+}
+
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const std::string& peer_name,
                                            const Credentials& credentials) {
   grpc::ChannelArguments arguments;

@@ -25,9 +25,14 @@ inline constexpr absl::Duration kPingEvery = absl::Seconds(20);
 inline constexpr absl::Duration kPingTimeout = absl::Seconds(10);
 inline constexpr absl::Duration kPingPermittedEvery = absl::Seconds(10);
 
-// Longest time in which the coordinator answers a person's request, planning included. Who asks
-// waits longer, so that what ends the wait is the coordinator's answer, which says more.
+// Longest time in which the coordinator answers a person's request, planning included, once it has
+// read the data. Who asks waits longer, so that what ends the wait is the coordinator's answer,
+// which says more.
 inline constexpr absl::Duration kRequestMax = absl::Minutes(2);
+
+// Longest time in which the coordinator has read so many bytes of data sets, hashed, checked and
+// written them: at the pace of a slow disk that others use too.
+absl::Duration DataMax(uint64_t bytes);
 
 // A connection of its own, not shared with other channels to the same address. With TLS the server
 // must have a certificate for `peer_name`. Does not wait for the connection.

@@ -1,6 +1,8 @@
 #include "daemon/rpc/run_check.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,8 +11,11 @@
 #include "data/run_data.h"
 
 namespace longhaul::daemon {
+namespace {
 
-absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& datasets) {
+constexpr size_t kPassedMax = 256;
+
+absl::Status CheckStored(const run::RunSpec& spec, const data::DatasetStore& datasets) {
   std::vector<std::string> ids = {spec.data.id};
   if (!spec.data.index_id.empty()) ids.push_back(spec.data.index_id);
   for (const std::string& id : ids) {
@@ -26,6 +31,12 @@ absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& da
     return absl::FailedPreconditionError(absl::StrCat(
         "the tokenizer's file '", file, "' is not at the coordinator; upload it first"));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckStoredTokens(const run::RunSpec& spec, const data::DatasetStore& datasets) {
   LH_ASSIGN_OR_RETURN(const data::RunTokens tokens,
                       data::OpenTokens(data::StoredFiles(datasets, spec.data), spec.data));
   if (tokens.source->size() != spec.data.tokens) {
@@ -34,6 +45,24 @@ absl::Status CheckRunData(const run::RunSpec& spec, const data::DatasetStore& da
                      " tokens as data.tokenizer reads it, but data.tokens is ", spec.data.tokens));
   }
   return data::CheckTokens(tokens, spec);
+}
+
+RunDataCheck::RunDataCheck(const data::DatasetStore& datasets, TokenCheck check)
+    : datasets_(datasets), check_(std::move(check)) {}
+
+absl::Status RunDataCheck::Check(const run::RunSpec& spec) {
+  LH_RETURN_IF_ERROR(CheckStored(spec, datasets_));
+  Passed wanted = {spec.data, spec.model.context, spec.model.vocab};
+  wanted.data.train.clear();  // a path of the client's
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(passed_.begin(), passed_.end(), wanted) != passed_.end()) return absl::OkStatus();
+  }
+  LH_RETURN_IF_ERROR(check_(spec, datasets_));
+  std::lock_guard<std::mutex> lock(mutex_);
+  passed_.push_back(std::move(wanted));
+  if (passed_.size() > kPassedMax) passed_.pop_front();
+  return absl::OkStatus();
 }
 
 }  // namespace longhaul::daemon

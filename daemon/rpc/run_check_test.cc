@@ -1,10 +1,10 @@
 #include "daemon/rpc/run_check.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/testing/megatron.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,9 +17,6 @@ using ::testing::HasSubstr;
 
 class RunCheckTest : public testing::Test {
  protected:
-  RunCheckTest() { EXPECT_TRUE(MakeDirectories(folder_).ok()); }
-  ~RunCheckTest() override { std::filesystem::remove_all(folder_); }
-
   // A complete data set of these bytes.
   std::string Store(const std::string& bytes) {
     const std::string path = folder_ + "/file";
@@ -29,13 +26,15 @@ class RunCheckTest : public testing::Test {
     return index->Id();
   }
   void ExpectRefused(absl::StatusCode code, const std::string& text) {
-    const absl::Status status = CheckRunData(spec_, datasets_);
+    const absl::Status status = check_.Check(spec_);
     EXPECT_EQ(status.code(), code) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(text));
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-run-check-test";
+  const TestFolder test_folder_{"run-check-test"};
+  const std::string& folder_ = test_folder_.path();
   data::DatasetStore datasets_{folder_ + "/datasets"};
+  RunDataCheck check_{datasets_};
   run::RunSpec spec_ = [] {
     run::RunSpec spec;
     spec.model = {.layers = 1, .hidden = 8, .heads = 1, .context = 16, .vocab = 10};
@@ -55,9 +54,43 @@ TEST_F(RunCheckTest, BothFilesOfAPairMustBeThereAndFit) {
   spec_.data.index_id = Store("no index");
   ExpectRefused(absl::StatusCode::kInvalidArgument, "MMIDIDX");
   spec_.data.index_id = Store(data::MegatronDocuments({4000, 1000}).Bytes());
-  EXPECT_TRUE(CheckRunData(spec_, datasets_).ok());
+  EXPECT_TRUE(check_.Check(spec_).ok());
   spec_.model.vocab = 7;
   ExpectRefused(absl::StatusCode::kInvalidArgument, "at least 8");
+}
+
+TEST_F(RunCheckTest, TokensThatFitAreReadOnce) {
+  int reads = 0;
+  RunDataCheck check(datasets_, [&reads](const run::RunSpec& spec, const data::DatasetStore& sets) {
+    ++reads;
+    return CheckStoredTokens(spec, sets);
+  });
+  spec_.data.tokenizer = run::Tokenizer::kBytes;
+  spec_.data.tokens = 5000;
+  spec_.data.id = Store(std::string(5000, '\7'));
+  EXPECT_TRUE(check.Check(spec_).ok());
+  spec_.name = "other";
+  spec_.model.layers = 2;
+  spec_.data.train = "other/path";
+  EXPECT_TRUE(check.Check(spec_).ok());
+  EXPECT_EQ(reads, 1);
+  // What they were not checked for.
+  const auto refuses = [&](auto& field, auto value) {
+    const auto good = field;
+    field = value;
+    EXPECT_FALSE(check.Check(spec_).ok());
+    EXPECT_FALSE(check.Check(spec_).ok());
+    field = good;
+    EXPECT_TRUE(check.Check(spec_).ok());
+  };
+  refuses(spec_.model.vocab, 7);
+  refuses(spec_.model.context, 6000);
+  refuses(spec_.data.tokens, 4999);
+  refuses(spec_.data.tokenizer, run::Tokenizer::kUint16);
+  EXPECT_EQ(reads, 9);
+  // What was read once is not taken for what is there now.
+  ASSERT_TRUE(WriteFileAtomically(datasets_.DataPath(spec_.data.id), std::string(5000, 'x')).ok());
+  EXPECT_EQ(check.Check(spec_).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
