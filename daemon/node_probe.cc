@@ -84,14 +84,14 @@ absl::StatusOr<double> MatrixRate(compute::Backend& backend, int threads, Clock&
   return 2.0 * static_cast<double>(shape.rows * shape.in * shape.out) / seconds;
 }
 
-absl::StatusOr<double> CopyRate(compute::Backend& backend, int threads, Clock& clock) {
-  constexpr size_t kBytesEach = 16 << 20;  // well beyond a core's caches
-  const std::vector<char> from(kBytesEach * static_cast<size_t>(threads), 1);
+absl::StatusOr<double> CopyRate(compute::Backend& backend, int threads, size_t bytes_each,
+                                Clock& clock) {
+  const std::vector<char> from(bytes_each * static_cast<size_t>(threads), 1);
   std::vector<char> to(from.size());
   LH_ASSIGN_OR_RETURN(const double seconds, FastestSeconds(clock, [&] {
                         backend.ParallelFor(threads, [&](int64_t task) {
-                          const size_t offset = static_cast<size_t>(task) * kBytesEach;
-                          std::memcpy(to.data() + offset, from.data() + offset, kBytesEach);
+                          const size_t offset = static_cast<size_t>(task) * bytes_each;
+                          std::memcpy(to.data() + offset, from.data() + offset, bytes_each);
                         });
                         return absl::OkStatus();
                       }));
@@ -100,13 +100,22 @@ absl::StatusOr<double> CopyRate(compute::Backend& backend, int threads, Clock& c
 
 }  // namespace
 
-absl::StatusOr<NodeMeasures> MeasureNode(int threads, Clock& clock) {
+size_t CopyBytesEach(int threads, int64_t memory_bytes) {
+  constexpr uint64_t kEachMax = 16 << 20, kTotalMax = 512 << 20, kEachMin = 64 << 10;
+  const uint64_t share = static_cast<uint64_t>(std::max<int64_t>(memory_bytes, 0)) / 8;
+  const uint64_t total = share == 0 ? kTotalMax : std::min(kTotalMax, share);
+  // Twice: what is read and what is written.
+  return std::clamp(total / 2 / static_cast<uint64_t>(std::max(threads, 1)), kEachMin, kEachMax);
+}
+
+absl::StatusOr<NodeMeasures> MeasureNode(int threads, int64_t memory_bytes, Clock& clock) {
   const HostTurn turn(clock);
   const std::unique_ptr<compute::Backend> backend = compute::MakeCpuBackend(threads);
   NodeMeasures measures;
   measures.numeric_class = backend->numeric_class();
   LH_ASSIGN_OR_RETURN(measures.flops_per_second, MatrixRate(*backend, threads, clock));
-  LH_ASSIGN_OR_RETURN(measures.bytes_per_second, CopyRate(*backend, threads, clock));
+  LH_ASSIGN_OR_RETURN(measures.bytes_per_second,
+                      CopyRate(*backend, threads, CopyBytesEach(threads, memory_bytes), clock));
   return measures;
 }
 

@@ -2,6 +2,8 @@
 #ifndef LONGHAUL_DAEMON_NODE_PROBE_H_
 #define LONGHAUL_DAEMON_NODE_PROBE_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -15,9 +17,13 @@ struct NodeMeasures {
   double bytes_per_second = 0;  // read and written by a copy with the given threads
 };
 
-// Takes about half a second. The daemons of one host measure one after the other, as far as that
-// can be had within a few seconds.
-absl::StatusOr<NodeMeasures> MeasureNode(int threads, Clock& clock);
+// Bytes that each thread copies to measure the memory: well beyond a core's caches, as far as all
+// threads together then hold at most 512 MiB and an eighth of `memory_bytes` (0: not known).
+size_t CopyBytesEach(int threads, int64_t memory_bytes);
+
+// `memory_bytes`: what there is for it, as in CopyBytesEach. Takes about half a second. The daemons
+// of one host measure one after the other, as far as that can be had within a few seconds.
+absl::StatusOr<NodeMeasures> MeasureNode(int threads, int64_t memory_bytes, Clock& clock);
 
 }  // namespace longhaul::daemon
 

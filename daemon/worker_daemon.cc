@@ -169,7 +169,6 @@ class WorkerDaemon : public Daemon {
     options.peer_silence_max = config_.peer_wait_max;
     options.transfer_max = config_.transfer_max;
     options.connections = config_.connections;
-    LH_ASSIGN_OR_RETURN(const NodeMeasures measures, MeasureNode(options.threads, clock_));
     worker::NodeFacts& facts = options.facts;
     facts.name = identity.name;
     facts.incarnation = identity.incarnation;
@@ -178,13 +177,15 @@ class WorkerDaemon : public Daemon {
     facts.data_address = AdvertisedAddress();
     facts.trusted_network = config_.trusted_network;
     facts.version = OwnProtocol().build;
-    facts.numeric_class = measures.numeric_class;
     facts.threads = options.threads;
     facts.host_cores = resources.cores;
     facts.memory_bytes =
         config_.memory_bytes > 0
             ? config_.memory_bytes
             : static_cast<int64_t>(kMemoryShare * static_cast<double>(resources.memory_bytes));
+    LH_ASSIGN_OR_RETURN(const NodeMeasures measures,
+                        MeasureNode(options.threads, facts.memory_bytes, clock_));
+    facts.numeric_class = measures.numeric_class;
     facts.flops_per_second = measures.flops_per_second;
     facts.bytes_per_second = measures.bytes_per_second;
     return options;
