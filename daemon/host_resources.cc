@@ -59,10 +59,10 @@ int64_t AvailableMemory() {
 int64_t MemoryWithin(const std::vector<std::string>& cgroups) {
   int64_t memory = AvailableMemory();
   for (const std::string& folder : cgroups) {
-    const int64_t limit = ParseCgroupLimit(ReadSystemFile(folder + "/memory.max"));
-    const int64_t used = ParseCgroupLimit(ReadSystemFile(folder + "/memory.current"));
-    if (limit < 0) continue;
-    const int64_t left = std::max<int64_t>(limit - std::max<int64_t>(used, 0), 0);
+    const int64_t left = CgroupMemoryLeft(ReadSystemFile(folder + "/memory.max"),
+                                          ReadSystemFile(folder + "/memory.current"),
+                                          ReadSystemFile(folder + "/memory.stat"));
+    if (left < 0) continue;
     memory = memory == 0 ? left : std::min(memory, left);
   }
   return memory;
@@ -92,6 +92,17 @@ std::string HostId() {
 HostResources ReadHostResources() {
   const std::vector<std::string> cgroups = CgroupFolders();
   return {HostId(), CoresWithin(cgroups), MemoryWithin(cgroups)};
+}
+
+int64_t CgroupMemoryLeft(absl::string_view max, absl::string_view current, absl::string_view stat) {
+  const int64_t limit = ParseCgroupLimit(max);
+  if (limit < 0) return -1;
+  int64_t used = std::max<int64_t>(ParseCgroupLimit(current), 0);
+  for (absl::string_view line : absl::StrSplit(stat, '\n')) {
+    if (!absl::ConsumePrefix(&line, "inactive_file ")) continue;
+    used = std::max<int64_t>(used - std::max<int64_t>(ParseCgroupLimit(line), 0), 0);
+  }
+  return std::max<int64_t>(limit - used, 0);
 }
 
 int64_t ParseCgroupLimit(absl::string_view text) {

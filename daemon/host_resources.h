@@ -17,6 +17,10 @@ struct HostResources {
 
 HostResources ReadHostResources();
 
+// Bytes that a cgroup has left, by its memory.max, memory.current and memory.stat. What is used
+// counts without the part of the page cache that the kernel takes back first (inactive_file), as
+// files that were read or written may fill the rest of any limit. -1: no limit, or not understood.
+int64_t CgroupMemoryLeft(absl::string_view max, absl::string_view current, absl::string_view stat);
 // "max" or a number, as in memory.max; -1: no limit, or not understood.
 int64_t ParseCgroupLimit(absl::string_view text);
 // Cores that "QUOTA PERIOD" of cpu.max allows, rounded up; 0: no limit, or not understood.
