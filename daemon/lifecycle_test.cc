@@ -1,15 +1,13 @@
 #include "daemon/lifecycle.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <string>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "base/test_folder.h"
+#include "daemon/test_notify_socket.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -29,45 +27,22 @@ TEST(Signals, ArriveAsEvents) {
   EXPECT_EQ(signals->Wait(absl::ZeroDuration()), SignalEvent::kNone);
 }
 
-// Plays the service manager: a datagram socket named by NOTIFY_SOCKET.
-class NotifySocket {
- public:
-  NotifySocket() : descriptor_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
-    const std::string path = absl::StrCat(testing::TempDir(), "/notify_", getpid());
-    unlink(path.c_str());
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    EXPECT_EQ(bind(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    setenv("NOTIFY_SOCKET", path.c_str(), 1);
-  }
-  ~NotifySocket() {
-    unsetenv("NOTIFY_SOCKET");
-    close(descriptor_);
-  }
-  std::string Receive() {
-    char buffer[1024];
-    const ssize_t size = recv(descriptor_, buffer, sizeof buffer, MSG_DONTWAIT);
-    return size < 0 ? "" : std::string(buffer, static_cast<size_t>(size));
-  }
-
- private:
-  const int descriptor_;
-};
-
 TEST(ServiceManager, TellsReadinessReloadWatchdogAndStop) {
-  NotifySocket socket;
+  const TestFolder folder("notify");
+  NotifySocket socket(folder.path() + "/socket");
+  setenv("NOTIFY_SOCKET", socket.path().c_str(), 1);
   const ServiceManager manager;
   manager.Ready("listening on\n127.0.0.1");
-  EXPECT_EQ(socket.Receive(), "READY=1\nSTATUS=listening on 127.0.0.1");
+  EXPECT_EQ(socket.WaitFor(""), "READY=1\nSTATUS=listening on 127.0.0.1");
   manager.Reloading();
-  EXPECT_THAT(socket.Receive(), testing::StartsWith("RELOADING=1\nMONOTONIC_USEC="));
+  EXPECT_THAT(socket.WaitFor(""), testing::StartsWith("RELOADING=1\nMONOTONIC_USEC="));
   manager.Watchdog();
-  EXPECT_EQ(socket.Receive(), "WATCHDOG=1");
+  EXPECT_EQ(socket.WaitFor(""), "WATCHDOG=1");
   manager.Status("idle");
-  EXPECT_EQ(socket.Receive(), "STATUS=idle");
+  EXPECT_EQ(socket.WaitFor(""), "STATUS=idle");
   manager.Stopping("draining");
-  EXPECT_EQ(socket.Receive(), "STOPPING=1\nSTATUS=draining");
+  EXPECT_EQ(socket.WaitFor(""), "STOPPING=1\nSTATUS=draining");
+  unsetenv("NOTIFY_SOCKET");
 }
 
 TEST(ServiceManager, TheWatchdogIsFedTwiceAsOftenAsAsked) {

@@ -1,4 +1,6 @@
 // longhauld: the daemon. Exit codes: 0 done, 1 failed, 2 bad usage or bad configuration.
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -90,6 +92,8 @@ CLI::App* AddRole(CLI::App& app, const std::string& name, const std::string& hel
 }
 
 int Main(int argc, char** argv) {
+  // Whatever a library creates, too: SQLite's files hold the secrets of the data plane.
+  umask(S_IRWXG | S_IRWXO);
   SilenceGrpc();
   CLI::App app("Longhaul's daemon: a coordinator, or a worker of one.", "longhauld");
   app.set_version_flag("--version", "longhauld " + OwnProtocol().build);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "daemon/test_notify_socket.h"
 #include "daemon/test_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,6 +48,16 @@ TEST_F(ProcessTest, ACoordinatorIsReadyReloadsAndStops) {
   EXPECT_NE(manager.WaitFor("RELOADING=1"), "");
   EXPECT_NE(manager.WaitFor("READY=1"), "");
   EXPECT_THAT(Output(), HasSubstr("needs a restart to take effect keys=lease"));
+  // The journal holds the data plane's tokens.
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ + "/state")) {
+    const auto mode = entry.status().permissions();
+    EXPECT_EQ(mode & (std::filesystem::perms::group_all | std::filesystem::perms::others_all),
+              std::filesystem::perms::none)
+        << entry.path();
+    files += entry.path().extension() == ".db" || entry.path().extension() == ".db-wal" ? 1 : 0;
+  }
+  EXPECT_GE(files, 3);
   std::string printed;
   EXPECT_EQ(RunLonghauld({"coordinator", "--config", config}, folder_ + "/state", printed), 1);
   EXPECT_THAT(printed, HasSubstr("in use by another longhauld (process "));

@@ -9,20 +9,6 @@
 
 namespace longhaul::daemon {
 
-// Plays the service manager: a datagram socket that NOTIFY_SOCKET of children names.
-class NotifySocket {
- public:
-  explicit NotifySocket(const std::string& path);
-  ~NotifySocket();
-  const std::string& path() const { return path_; }
-  // The next message that begins with `start`; empty if none comes in thirty seconds.
-  std::string WaitFor(const std::string& start);
-
- private:
-  const std::string path_;
-  int descriptor_ = -1;
-};
-
 // Killed when destroyed.
 class TestProcess {
  public:
