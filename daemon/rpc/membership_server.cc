@@ -14,6 +14,16 @@
 #include "daemon/rpc/status.h"
 
 namespace longhaul::daemon {
+namespace {
+
+// Whether a worker is refused for what only a person can change at one of the two ends: its facts,
+// its protocol, its certificate.
+bool IsForGood(const absl::Status& reason) {
+  return absl::IsInvalidArgument(reason) || absl::IsFailedPrecondition(reason) ||
+         absl::IsPermissionDenied(reason);
+}
+
+}  // namespace
 
 // Writes a session's queue to its stream, on a thread of its own; ends the stream when no Register
 // comes in time, when the queue overflows, and after a refusal.
@@ -158,7 +168,7 @@ grpc::Status MembershipServer::Refuse(const grpc::ServerContext& context, Stream
   refused_.fetch_add(1, std::memory_order_relaxed);
   log_.Warning("control stream refused",
                {{"peer", DescribePeer(context)}, {"reason", std::string(reason.message())}});
-  stream.Write(ToWire(control::Refused{reason, true}));
+  stream.Write(ToWire(control::Refused{reason, !IsForGood(reason)}));
   return ToGrpc(reason);
 }
 

@@ -1,4 +1,5 @@
 // Both ends of the control stream over real connections.
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "daemon/rpc/membership_client.h"
 #include "daemon/rpc/membership_server.h"
 #include "daemon/rpc/session_table.h"
+#include "daemon/rpc/status.h"
 #include "daemon/rpc/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -112,11 +114,15 @@ worker::Register RegisterAs(const std::string& name) {
 // A worker's side with the host played by the test.
 class FakeWorker {
  public:
-  FakeWorker(const Address& coordinator, const Credentials& credentials, const std::string& name)
+  FakeWorker(const Address& coordinator, const Credentials& credentials, const std::string& name,
+             absl::Duration retry_when_unwanted = absl::Milliseconds(10))
       : log_(LogStyle::kPriority, LogLevel::kInfo,
              [this](const std::string& line) { log.Add(line); }),
-        client_(Options(coordinator), credentials, RealClock(), log_) {
-    client_.Start({[name] { return RegisterAs(name); },
+        client_(Options(coordinator, retry_when_unwanted), credentials, RealClock(), log_) {
+    client_.Start({[this, name] {
+                     ++attempts;
+                     return RegisterAs(name);
+                   },
                    [this](const worker::ToWorker& message) { messages.Add(message); }});
   }
   MembershipClient& client() { return client_; }
@@ -131,21 +137,30 @@ class FakeWorker {
     return "";
   }
 
+  std::atomic<int> attempts{0};
   Record<worker::ToWorker> messages;
   Record<std::string> log;
 
  private:
-  static MembershipClientOptions Options(const Address& coordinator) {
+  static MembershipClientOptions Options(const Address& coordinator,
+                                         absl::Duration retry_when_unwanted) {
     MembershipClientOptions options;
     options.coordinator = ToString(coordinator);
     options.coordinator_name = "hub";
     options.retry_min = absl::Milliseconds(10);
     options.retry_max = absl::Milliseconds(50);
+    options.retry_when_unwanted = retry_when_unwanted;
     return options;
   }
   const Log log_;
   MembershipClient client_;
 };
+
+std::unique_ptr<Credentials> Certified(TestAuthority& authority, const std::string& name) {
+  SecurityConfig config;
+  config.tls = authority.Issue(name, {name});
+  return *Credentials::Load(config);
+}
 
 const control::Accepted kAccepted = {absl::Seconds(10), absl::Milliseconds(50)};
 
@@ -249,13 +264,8 @@ TEST(Membership, AnotherTokenIsRefusedLoudlyAndOnce) {
 
 TEST(Membership, AWorkersNameIsInItsCertificate) {
   TestAuthority authority("membership");
-  const auto load = [&authority](const std::string& name) {
-    SecurityConfig config;
-    config.tls = authority.Issue(name, {name});
-    return *Credentials::Load(config);
-  };
-  const auto hub = load("hub");
-  const auto b1 = load("b1");
+  const auto hub = Certified(authority, "hub");
+  const auto b1 = Certified(authority, "b1");
   FakeCoordinator coordinator(*hub);
   coordinator.Listen();
   {
@@ -270,6 +280,25 @@ TEST(Membership, AWorkersNameIsInItsCertificate) {
   worker.messages.WaitForCount(1);
 }
 
+// What only a person can change is said once; the worker looks again by itself, but not in a hurry.
+TEST(Membership, AWorkerThatCannotBeAMemberComesBackSlowly) {
+  TestAuthority authority("membership");
+  const auto hub = Certified(authority, "hub");
+  const auto b1 = Certified(authority, "b1");
+  FakeCoordinator coordinator(*hub);
+  coordinator.Listen();
+  FakeWorker patient(coordinator.address, *b1, "b2", absl::Seconds(600));
+  EXPECT_THAT(patient.WaitForError(), HasSubstr("the certificate is for 'b1'"));
+  FakeWorker other(coordinator.address, *b1, "b2");
+  other.WaitForError();
+  while (coordinator.server().refused() < 6) {
+    ASSERT_EQ(other.client().membership().code(), absl::StatusCode::kPermissionDenied);
+  }
+  EXPECT_EQ(patient.attempts, 1);
+  EXPECT_GE(other.attempts, 5);
+  EXPECT_EQ(other.log.WaitForCount(1).size(), 1u);
+}
+
 // One raw stream: what the server answers to `first`, and its status.
 std::pair<v1::CoordinatorMessage, grpc::Status> Say(const FakeCoordinator& coordinator,
                                                     const Credentials& credentials,
@@ -278,6 +307,7 @@ std::pair<v1::CoordinatorMessage, grpc::Status> Say(const FakeCoordinator& coord
       v1::Membership::NewStub(OpenChannel(ToString(coordinator.address), "hub", credentials));
   grpc::ClientContext context;
   credentials.Sign(context);
+  EndAfter(context, absl::Seconds(20));
   const auto stream = stub->Session(&context);
   if (first != nullptr) stream->Write(*first);
   v1::CoordinatorMessage answer;
@@ -300,6 +330,7 @@ TEST(Membership, AnotherProtocolIsRefusedWithBothVersionsAndTheRemedy) {
   ASSERT_TRUE(answer.has_refused());
   EXPECT_THAT(answer.refused().message(), HasSubstr("control protocol 8 to 9 (build 7.0.0)"));
   EXPECT_THAT(answer.refused().message(), HasSubstr("upgrade this side"));
+  EXPECT_FALSE(answer.refused().retry());
   EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
 }
 
