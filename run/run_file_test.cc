@@ -1,12 +1,21 @@
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <variant>
+#include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/graph_json.h"
 #include "model/hugging_face.h"
+#include "run/run_fields.h"
 #include "run/run_spec.h"
 #include "run/test_spec.h"
 
@@ -187,8 +196,69 @@ TEST(ParseRunFile, KeysThatTheFamilyDoesNotHaveAreRefused) {
               HasSubstr("first.yaml:2: 'model.dropout'"));
 }
 
+// A row of the table in docs/formats.md.
+struct DocumentedKey {
+  std::string value, default_value;
+};
+
+std::map<std::string, DocumentedKey> DocumentedKeys() {
+  std::map<std::string, DocumentedKey> keys;
+  std::ifstream file("docs/formats.md");
+  bool is_ours = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("## ", 0) == 0) is_ours = line == "## A run's file";
+    if (!is_ours || line.rfind("| `", 0) != 0) continue;
+    const std::vector<std::string> cells = absl::StrSplit(line, " | ");
+    EXPECT_EQ(cells.size(), 3u) << line;
+    const std::string key = cells[0].substr(3, cells[0].size() - 4);
+    EXPECT_TRUE(keys.emplace(key, DocumentedKey{cells.at(1), cells.at(2)}).second) << line;
+  }
+  return keys;
+}
+
+TEST(RunFileDocumentation, HasEveryKeyWithItsRangeAndWords) {
+  std::map<std::string, DocumentedKey> documented = DocumentedKeys();
+  RunSpec spec;
+  for (const Field& field : FileFields(spec)) {
+    const auto found = documented.find(field.key);
+    ASSERT_NE(found, documented.end()) << field.key;
+    const auto& [value, default_value] = found->second;
+    EXPECT_EQ(default_value == "needed |", field.presence == Presence::kRequired) << field.key;
+    std::vector<std::string> parts;
+    if (const auto* whole = std::get_if<Whole>(&field.target)) {
+      EXPECT_THAT(value, HasSubstr(absl::StrCat(whole->min))) << field.key;
+      parts = {absl::StrCat(" to ", whole->max)};
+      if (!whole->zero_word.empty()) parts.push_back(absl::StrCat("`", whole->zero_word, "`"));
+      const std::string initial = *whole->value == 0 && !whole->zero_word.empty()
+                                      ? whole->zero_word
+                                      : absl::StrCat(*whole->value);
+      if (field.presence == Presence::kOptional) {
+        EXPECT_THAT(default_value, HasSubstr(initial)) << field.key;
+      }
+    } else if (const auto* text = std::get_if<Text>(&field.target)) {
+      for (const std::string& word : text->choices) parts.push_back(absl::StrCat("`", word, "`"));
+      if (!parts.empty()) {
+        EXPECT_THAT(default_value, HasSubstr(*text->value)) << field.key;
+      }
+    } else if (const auto* choice = std::get_if<Choice>(&field.target)) {
+      for (const std::string& word : choice->words) parts.push_back(absl::StrCat("`", word, "`"));
+      EXPECT_THAT(default_value, HasSubstr(choice->words[choice->get()])) << field.key;
+    } else if (const auto* flag = std::get_if<Flag>(&field.target)) {
+      EXPECT_EQ(default_value, *flag->value ? "true |" : "false |") << field.key;
+    } else if (const auto* real = std::get_if<Real>(&field.target)) {
+      double initial = -1;
+      EXPECT_TRUE(absl::SimpleAtod(absl::StripSuffix(default_value, " |"), &initial)) << field.key;
+      EXPECT_EQ(initial, *real->value) << field.key;
+    }
+    for (const std::string& part : parts) EXPECT_THAT(value, HasSubstr(part)) << field.key;
+    documented.erase(found);
+  }
+  for (const auto& [key, row] : documented) ADD_FAILURE() << "there is no key " << key;
+}
+
 TEST(ParseRunFile, ReadsAGraphBesideTheRunsFile) {
-  const std::string folder = ::testing::TempDir();
+  const TestFolder test_folder("run-graph");
+  const std::string& folder = test_folder.path();
   model::ModelSpec llama = ExampleSpec().model;
   llama.family = "llama";
   llama.context = 16;
@@ -209,7 +279,8 @@ TEST(ParseRunFile, ReadsAGraphBesideTheRunsFile) {
 }
 
 TEST(ParseRunFile, ReadsAModelOfHuggingFace) {
-  const std::string folder = ::testing::TempDir() + "longhaul-run-from";
+  const TestFolder test_folder("run-from");
+  const std::string& folder = test_folder.path();
   std::filesystem::create_directories(folder + "/model");
   const model::ModelSpec gpt2 = ExampleSpec().model;
   std::ofstream(folder + "/model/config.json") << model::HuggingFaceConfig(gpt2);
@@ -243,7 +314,6 @@ TEST(ParseRunFile, ReadsAModelOfHuggingFace) {
   std::ofstream(folder + "/model/config.json") << R"({"model_type": "opt"})";
   EXPECT_THAT(error("{from: model}"),
               AllOf(HasSubstr("first.yaml:2: 'model.from'"), HasSubstr("'model_type' must be")));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(ParseRunFile, TokenizersFilesAreNamesWithAddresses) {
