@@ -23,6 +23,7 @@ BIN = Path(os.environ.get("LONGHAUL_BIN", "build/bin")).resolve()
 # How much longer than usual to wait for what must happen at last; sanitizers slow everything down.
 # What a test claims about time, it measures by itself.
 PATIENCE = float(os.environ.get("LONGHAUL_TEST_PATIENCE", "1"))
+SKIPPED_EXIT = 77  # which ctest shows as skipped
 
 
 class Port:
@@ -117,6 +118,10 @@ checkpoint: {{every: {o['every']}}}
 
 class Failure(AssertionError):
     pass
+
+
+class Skipped(Exception):
+    """Raised by a case that cannot be tried here, with the reason."""
 
 
 def wait_for(what, condition, seconds=60.0):
@@ -367,7 +372,8 @@ def check_steps(lines, last):
 
 def run_cases(cases):
     """main() of a script: runs the cases that its arguments name, or all; --list prints the names,
-    one a line, of which each is a test of its own for ctest.
+    one a line, of which each is a test of its own for ctest. What was skipped has not passed: the
+    exit code is then SKIPPED_EXIT, unless a case failed.
     """
     named = {case.__name__: case for case in cases}
     wanted = sys.argv[1:]
@@ -377,8 +383,16 @@ def run_cases(cases):
     unknown = set(wanted) - set(named)
     if unknown:
         sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(named)}")
+    skipped = False
     for name in wanted or named:
         print(f"{name}: {named[name].__doc__}", flush=True)
         since = time.monotonic()
-        named[name]()
+        try:
+            named[name]()
+        except Skipped as reason:
+            print(f"{name}: SKIPPED: {reason}", flush=True)
+            skipped = True
+            continue
         print(f"{name}: {time.monotonic() - since:.1f} s", flush=True)
+    if skipped:
+        sys.exit(SKIPPED_EXIT)
