@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/test_folder.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/initial_shards.h"
 #include "checkpoint/safetensors.h"
@@ -72,9 +73,6 @@ std::vector<float> Floats(absl::string_view bytes) {
 
 class HuggingFaceFilesTest : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove_all(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Export(const ModelWeights& weights) {
     files_ = *ExportHuggingFace(weights);
     weights_file_ = Joined(files_.model_safetensors);
@@ -117,7 +115,8 @@ class HuggingFaceFilesTest : public testing::Test {
     return ImportError();
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-hugging-face-files-test";
+  const TestFolder test_folder_{"hugging-face-files-test"};
+  const std::string& folder_ = test_folder_.path();
   HuggingFaceFiles files_;
   std::string weights_file_;
   Json index_;

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/test_folder.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"
@@ -30,9 +31,6 @@ using testing::UnorderedElementsAreArray;
 
 class HuggingFaceTest : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove_all(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Export(bool tied) {
     files_ = *ExportHuggingFace(SmallWeights(tied));
     weights_file_ = Joined(files_.model_safetensors);
@@ -61,7 +59,8 @@ class HuggingFaceTest : public testing::Test {
   }
 
   std::string weights_file_;
-  const std::string folder_ = testing::TempDir() + "longhaul-hugging-face-test";
+  const TestFolder test_folder_{"hugging-face-test"};
+  const std::string& folder_ = test_folder_.path();
   HuggingFaceFiles files_;
 };
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "cli/context.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,7 +28,6 @@ using ::testing::Not;
 class CompletionTest : public testing::Test {
  protected:
   CompletionTest() {
-    std::filesystem::remove_all(folder_);
     EXPECT_TRUE(MakeDirectories(folder_ + "/programs").ok());
     // In place of the system's: whatever the load, what is asked has the time to answer.
     AddProgram("programs/timeout", "echo \"$1\" >>../limits; shift; exec \"$@\"\n");
@@ -45,7 +45,6 @@ class CompletionTest : public testing::Test {
     EXPECT_TRUE(
         WriteFileAtomically(folder_ + "/script", testing::internal::GetCapturedStdout()).ok());
   }
-  ~CompletionTest() override { std::filesystem::remove_all(folder_); }
 
   // What bash offers for the last of `words`, in a folder with some files.
   std::vector<std::string> Complete(const std::vector<std::string>& words) {
@@ -79,7 +78,8 @@ class CompletionTest : public testing::Test {
     EXPECT_EQ(::chmod(path.c_str(), 0700), 0);
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-completion-test";
+  const TestFolder test_folder_{"completion-test"};
+  const std::string& folder_ = test_folder_.path();
 };
 
 TEST_F(CompletionTest, OffersCommands) {

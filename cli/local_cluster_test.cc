@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "cli/local_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,16 +20,12 @@ using ::testing::HasSubstr;
 
 class LocalClusterTest : public testing::Test {
  protected:
-  LocalClusterTest() {
-    std::filesystem::remove_all(folder_);
-    EXPECT_TRUE(MakeDirectories(folder_).ok());
-  }
-  ~LocalClusterTest() override { std::filesystem::remove_all(folder_); }
   void WriteCluster(const std::string& text) {
     ASSERT_TRUE(WriteFileAtomically(folder_ + "/cluster.json", text).ok());
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-local-cluster-test";
+  const TestFolder test_folder_{"local-cluster-test"};
+  const std::string& folder_ = test_folder_.path();
 };
 
 std::string WithProcess(const std::string& process) {

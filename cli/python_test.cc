@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -19,7 +20,6 @@ using ::testing::HasSubstr;
 class PythonTest : public testing::Test {
  protected:
   PythonTest() {
-    std::filesystem::remove_all(folder_);
     EXPECT_TRUE(MakeDirectories(folder_ + "/path").ok());
     ::setenv("PATH", absl::StrCat(folder_, "/path:/usr/bin:/bin").c_str(), 1);
     ::unsetenv("LONGHAUL_PYTHON");
@@ -27,7 +27,6 @@ class PythonTest : public testing::Test {
   ~PythonTest() override {
     ::setenv("PATH", path_.c_str(), 1);
     ::unsetenv("LONGHAUL_PYTHON");
-    std::filesystem::remove_all(folder_);
   }
 
   void Script(const std::string& name, const std::string& body) {
@@ -44,7 +43,8 @@ class PythonTest : public testing::Test {
   }
 
   const std::string path_ = ::getenv("PATH");
-  const std::string folder_ = testing::TempDir() + "longhaul-python-test";
+  const TestFolder test_folder_{"python-test"};
+  const std::string& folder_ = test_folder_.path();
   const std::string own_ = folder_ + "/own";
   // Has no tokenizers; makes environments whose Python has them after `pip install`.
   const std::string plain_ = R"(

@@ -1,9 +1,8 @@
 #include "cli/submit.h"
 
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "checkpoint/hugging_face.h"
 #include "data/testing/megatron.h"
 #include "gmock/gmock.h"
@@ -18,11 +17,9 @@ using ::testing::HasSubstr;
 class SubmitTest : public testing::Test {
  protected:
   SubmitTest() {
-    std::filesystem::remove_all(folder_);
     EXPECT_TRUE(MakeDirectories(folder_ + "/texts").ok());
     Write("texts/corpus.txt", std::string(500, 'a') + std::string(500, '\xff'));
   }
-  ~SubmitTest() override { std::filesystem::remove_all(folder_); }
 
   void Write(const std::string& name, const std::string& bytes) {
     ASSERT_TRUE(WriteFileAtomically(absl::StrCat(folder_, "/", name), bytes).ok());
@@ -40,7 +37,8 @@ class SubmitTest : public testing::Test {
     EXPECT_THAT(std::string(submission.status().message()), HasSubstr(text));
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-submit-test";
+  const TestFolder test_folder_{"submit-test"};
+  const std::string& folder_ = test_folder_.path();
 };
 
 TEST_F(SubmitTest, FindsTheDataBesideTheRunsFile) {

@@ -1,9 +1,9 @@
 #include "cli/target.h"
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,7 +17,6 @@ class TargetTest : public testing::Test {
   TargetTest() {
     Clear();
     context_.dir = folder_;
-    EXPECT_TRUE(MakeDirectories(folder_).ok());
     EXPECT_TRUE(WriteFileAtomically(folder_ + "/cluster.json",
                                     R"({"schema":1,"coordinator":"127.0.0.1:7","processes":[]})")
                     .ok());
@@ -36,14 +35,14 @@ class TargetTest : public testing::Test {
     EXPECT_THAT(std::string(target.status().message()), HasSubstr(text));
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-target-test";
+  const TestFolder test_folder_{"target-test"};
+  const std::string& folder_ = test_folder_.path();
   Context context_;
 
  private:
   void Clear() {
     ::unsetenv("LONGHAUL_COORDINATOR");
     ::unsetenv("LONGHAUL_TOKEN_FILE");
-    std::filesystem::remove_all(folder_);
   }
 };
 

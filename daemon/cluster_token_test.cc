@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,21 +14,26 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string TokenFile(const std::string& name, const std::string& text, mode_t mode) {
-  const std::string path = testing::TempDir() + "/" + name;
-  EXPECT_TRUE(WriteFileAtomically(path, text).ok());
-  EXPECT_EQ(chmod(path.c_str(), mode), 0);
-  return path;
-}
+class ClusterToken : public testing::Test {
+ protected:
+  std::string TokenFile(const std::string& name, const std::string& text, mode_t mode) {
+    const std::string path = folder_.path() + "/" + name;
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    return path;
+  }
 
-TEST(ClusterToken, IsReadWithoutItsLineEnd) {
+  const TestFolder folder_{"cluster-token-test"};
+};
+
+TEST_F(ClusterToken, IsReadWithoutItsLineEnd) {
   const auto token = ReadClusterToken(TokenFile("good", "0123456789abcdef0123\n", 0600));
   ASSERT_TRUE(token.ok()) << token.status();
   EXPECT_EQ(*token, "0123456789abcdef0123");
   EXPECT_TRUE(ReadClusterToken(TokenFile("readonly", "0123456789abcdef", 0400)).ok());
 }
 
-TEST(ClusterToken, RefusesWhatOthersMayReadAndWhatIsNoToken) {
+TEST_F(ClusterToken, RefusesWhatOthersMayReadAndWhatIsNoToken) {
   const std::string open = TokenFile("open", "0123456789abcdef", 0640);
   const auto refused = ReadClusterToken(open).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);

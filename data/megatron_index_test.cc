@@ -1,10 +1,10 @@
 #include "data/megatron_index.h"
 
-#include <filesystem>
 #include <functional>
 #include <limits>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/testing/megatron.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,9 +17,6 @@ using testing::HasSubstr;
 
 class MegatronIndexTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(MakeDirectories(folder_).ok()); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   absl::StatusOr<MegatronIndex> Open(absl::string_view bytes) {
     EXPECT_TRUE(WriteFileAtomically(path_, bytes).ok());
     return MegatronIndex::Open(path_);
@@ -36,7 +33,8 @@ class MegatronIndexTest : public testing::Test {
     return ErrorOf(parts.Bytes());
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-megatron-index-test";
+  const TestFolder test_folder_{"megatron-index-test"};
+  const std::string& folder_ = test_folder_.path();
   const std::string path_ = folder_ + "/x.idx";
 };
 

@@ -1,11 +1,11 @@
 #include "data/run_data.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "data/testing/megatron.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,11 +21,8 @@ using testing::HasSubstr;
 class RunDataTest : public testing::Test {
  protected:
   RunDataTest() {
-    std::filesystem::remove_all(folder_);
-    EXPECT_TRUE(MakeDirectories(folder_).ok());
     spec_.model = {.layers = 1, .hidden = 4, .heads = 1, .context = 4, .vocab = 100};
   }
-  ~RunDataTest() override { std::filesystem::remove_all(folder_); }
 
   std::string Path(absl::string_view name) const { return absl::StrCat(folder_, "/", name); }
   void Write(absl::string_view name, absl::string_view bytes) {
@@ -52,7 +49,8 @@ class RunDataTest : public testing::Test {
   }
 
   run::RunSpec spec_;
-  const std::string folder_ = testing::TempDir() + "longhaul-run-data-test";
+  const TestFolder test_folder_{"run-data-test"};
+  const std::string& folder_ = test_folder_.path();
 };
 
 TEST_F(RunDataTest, TheFormatFollowsFromTheFile) {

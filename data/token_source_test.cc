@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -41,12 +41,6 @@ absl::StatusOr<std::unique_ptr<TokenSource>> Open(const std::string& path, Token
 
 class TokenSourceTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::filesystem::remove_all(folder_);
-    ASSERT_TRUE(MakeDirectories(folder_).ok());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Write(absl::string_view bytes) { ASSERT_TRUE(WriteFileAtomically(path_, bytes).ok()); }
 
   std::string ErrorOf(absl::string_view bytes, TokenFormat format) {
@@ -67,7 +61,8 @@ class TokenSourceTest : public testing::Test {
     return tokens;
   }
 
-  const std::string folder_ = testing::TempDir() + "longhaul-token-source-test";
+  const TestFolder test_folder_{"token-source-test"};
+  const std::string& folder_ = test_folder_.path();
   const std::string path_ = folder_ + "/tokens";
 };
 
