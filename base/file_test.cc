@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/file_pieces.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace longhaul {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/initial_shards.h"
 #include "checkpoint/safetensors.h"

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "checkpoint/shard.h"
 #include "checkpoint/testing/test_model.h"
 #include "gmock/gmock.h"

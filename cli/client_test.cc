@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "daemon/rpc/endpoint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "cli/local_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "checkpoint/hugging_face.h"
 #include "data/testing/megatron.h"
 #include "gmock/gmock.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

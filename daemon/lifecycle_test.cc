@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "daemon/test_notify_socket.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

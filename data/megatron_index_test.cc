@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/file.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "data/testing/megatron.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/test_folder.h"
+#include "base/testing/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/graph_json.h"

@@ -1,6 +1,6 @@
 // For tests: a folder for the files of one test.
-#ifndef LONGHAUL_BASE_TEST_FOLDER_H_
-#define LONGHAUL_BASE_TEST_FOLDER_H_
+#ifndef LONGHAUL_BASE_TESTING_TEST_FOLDER_H_
+#define LONGHAUL_BASE_TESTING_TEST_FOLDER_H_
 
 #include <unistd.h>
 
@@ -37,4 +37,4 @@ class TestFolder {
 
 }  // namespace longhaul
 
-#endif  // LONGHAUL_BASE_TEST_FOLDER_H_
+#endif  // LONGHAUL_BASE_TESTING_TEST_FOLDER_H_
