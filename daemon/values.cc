@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/host_port.h"
 
 namespace longhaul::daemon {
 namespace {
@@ -84,18 +85,14 @@ absl::StatusOr<int64_t> ParseSize(absl::string_view text) {
 }
 
 absl::StatusOr<Address> ParseAddress(absl::string_view text) {
-  const size_t colon = text.rfind(':');
-  if (colon == absl::string_view::npos) return AddressError(text);
+  const std::optional<HostPort> parts = SplitHostPort(text);
+  if (!parts.has_value()) return AddressError(text);
   Address address;
-  address.host = std::string(text.substr(0, colon));
-  const absl::string_view port = text.substr(colon + 1);
-  const bool bracketed =
-      address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']';
-  if (bracketed) address.host = address.host.substr(1, address.host.size() - 2);
-  const bool host_good = bracketed ? IsIpv6(address.host) : IsHostName(address.host);
-  const bool digits_only =
-      !port.empty() && port.find_first_not_of("0123456789") == absl::string_view::npos;
-  if (!host_good || !digits_only || !absl::SimpleAtoi(port, &address.port) ||
+  address.host = std::string(parts->host);
+  const bool host_good = parts->bracketed ? IsIpv6(address.host) : IsHostName(address.host);
+  const bool digits_only = !parts->port.empty() &&
+                           parts->port.find_first_not_of("0123456789") == absl::string_view::npos;
+  if (!host_good || !digits_only || !absl::SimpleAtoi(parts->port, &address.port) ||
       address.port > 65535) {
     return AddressError(text);
   }

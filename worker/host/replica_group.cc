@@ -1,8 +1,9 @@
 #include "worker/host/replica_group.h"
 
+#include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "base/host_port.h"
 #include "base/status_copy.h"
 #include "base/status_macros.h"
 
@@ -12,13 +13,9 @@ namespace {
 // All replicas have said that they are ready by then.
 constexpr absl::Duration kConnectMax = absl::Seconds(30);
 
-// The host in "host:port" or "[host]:port".
 std::string HostOf(const std::string& address) {
-  std::string host = address.substr(0, address.rfind(':'));
-  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
-    host = host.substr(1, host.size() - 2);
-  }
-  return host;
+  const std::optional<HostPort> parts = SplitHostPort(address);
+  return parts.has_value() ? std::string(parts->host) : address;
 }
 
 }  // namespace
