@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -109,7 +110,11 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kBadUsage;
+    std::ostringstream out, err;
+    const int code = app.exit(error, out, err) == 0 ? kDone : kBadUsage;
+    std::fputs(err.str().c_str(), stderr);
+    std::fputs(out.str().c_str(), stdout);
+    return std::fflush(stdout) == 0 ? code : kFailed;
   }
   if (coordinator->parsed()) {
     return RunRole(Role<CoordinatorConfig>{ParseCoordinatorConfig, StartCoordinator}, arguments);

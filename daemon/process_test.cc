@@ -96,6 +96,9 @@ TEST_F(ProcessTest, BadUsageAndBadConfigurationEndWithTwo) {
   EXPECT_THAT(printed, HasSubstr("did you mean 'site'?"));
   EXPECT_EQ(RunLonghauld({"--version"}, folder_, printed), 0);
   EXPECT_THAT(printed, testing::StartsWith("longhauld "));
+  for (const char* word : {"--version", "--help"}) {
+    EXPECT_EQ(TestProcess({word}, "/dev/full", "").Wait(), 1) << word;
+  }
 }
 
 }  // namespace
