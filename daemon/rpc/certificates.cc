@@ -122,7 +122,7 @@ absl::Status Verify(const TlsFiles& files, const std::vector<Certificate>& chain
 
 }  // namespace
 
-absl::StatusOr<CertificateFacts> CheckTlsFiles(const TlsFiles& files) {
+absl::StatusOr<std::vector<std::string>> CheckTlsFiles(const TlsFiles& files) {
   LH_ASSIGN_OR_RETURN(const std::vector<Certificate> roots, ReadCertificates("CA", files.ca));
   LH_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
                       ReadCertificates("certificate", files.certificate));
@@ -133,16 +133,11 @@ absl::StatusOr<CertificateFacts> CheckTlsFiles(const TlsFiles& files) {
                      absl::StrCat("does not belong to the certificate '", files.certificate, "'"));
   }
   LH_RETURN_IF_ERROR(Verify(files, chain, roots));
-  CertificateFacts facts;
-  facts.names = NamesOf(own);
-  if (facts.names.empty()) {
+  std::vector<std::string> names = NamesOf(own);
+  if (names.empty()) {
     return FileError("certificate", files.certificate, "has neither a common name nor a DNS name");
   }
-  std::tm expires = {};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(own), &expires) == 1) {
-    facts.expires = absl::FromTM(expires, absl::UTCTimeZone());
-  }
-  return facts;
+  return names;
 }
 
 }  // namespace longhaul::daemon

@@ -7,21 +7,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "daemon/config.h"
 
 namespace longhaul::daemon {
 
-struct CertificateFacts {
-  // Common name and DNS names of the subject, each once: who the holder is.
-  std::vector<std::string> names;
-  absl::Time expires;
-};
-
-// Reads the three files. InvalidArgument names the file and says what is wrong: no PEM, a key that
-// belongs to another certificate, a certificate that the CA did not sign or that is out of date, no
-// name. PermissionDenied if everybody may read the key.
-absl::StatusOr<CertificateFacts> CheckTlsFiles(const TlsFiles& files);
+// Reads the three files. Returns the common name and the DNS names of the certificate's subject,
+// each once: who the holder is. InvalidArgument names the file and says what is wrong: no PEM, a
+// key that belongs to another certificate, a certificate that the CA did not sign or that is out of
+// date, no name. PermissionDenied if everybody may read the key.
+absl::StatusOr<std::vector<std::string>> CheckTlsFiles(const TlsFiles& files);
 
 }  // namespace longhaul::daemon
 

@@ -8,6 +8,7 @@
 #include "base/constant_time.h"
 #include "base/status_macros.h"
 #include "daemon/cluster_token.h"
+#include "daemon/rpc/certificates.h"
 #include "grpc/grpc_security_constants.h"
 #include "grpcpp/security/auth_context.h"
 #include "grpcpp/security/tls_credentials_options.h"
@@ -40,10 +41,10 @@ absl::StatusOr<std::unique_ptr<Credentials>> Credentials::Load(const SecurityCon
     LH_ASSIGN_OR_RETURN(std::string token, ReadClusterToken(config.cluster_token_file));
     return FromToken(std::move(token));
   }
-  LH_ASSIGN_OR_RETURN(CertificateFacts facts, CheckTlsFiles(*config.tls));
+  LH_ASSIGN_OR_RETURN(std::vector<std::string> names, CheckTlsFiles(*config.tls));
   std::unique_ptr<Credentials> credentials(new Credentials());
   credentials->files_ = config.tls;
-  credentials->facts_ = std::move(facts);
+  credentials->names_ = std::move(names);
   credentials->provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
       config.tls->key, config.tls->certificate, config.tls->ca, read_every_seconds);
   return credentials;
@@ -107,9 +108,9 @@ absl::Status Credentials::CheckPeerName(const grpc::ServerContext& context,
 }
 
 absl::Status Credentials::CheckOwnName(absl::string_view name) const {
-  if (!tls() || Contains(facts_->names, name)) return absl::OkStatus();
+  if (!tls() || Contains(names_, name)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "certificate '", files_->certificate, "' is for '", absl::StrJoin(facts_->names, "', '"),
+      "certificate '", files_->certificate, "' is for '", absl::StrJoin(names_, "', '"),
       "', not for '", name, "'; a node's name must be a name in its certificate"));
 }
 

@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "daemon/config.h"
-#include "daemon/rpc/certificates.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/server_credentials.h"
@@ -52,15 +51,13 @@ class Credentials {
   absl::Status CheckOwnName(absl::string_view name) const;
   // Checks the files as they are now, for a reload: what is good is taken up by itself.
   absl::Status CheckFilesAgain() const;
-  // Facts of the own certificate as it was loaded; absent without TLS.
-  const std::optional<CertificateFacts>& facts() const { return facts_; }
 
  private:
   Credentials() = default;
 
   std::string token_;  // empty with TLS
   std::optional<TlsFiles> files_;
-  std::optional<CertificateFacts> facts_;
+  std::vector<std::string> names_;  // in the own certificate as it was loaded; none without TLS
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
 };
 
