@@ -102,7 +102,7 @@ std::vector<Field> FieldsOf(CommonFields& common) {
   };
 }
 
-// An address of the file: a key, whether it is one that others dial, and its value.
+// An address of the file and its key.
 struct NamedAddress {
   std::string key;
   Address address;
