@@ -72,16 +72,19 @@ int List(Context& context, const CheckpointOptions& options) {
   return kExitDone;
 }
 
-// The one of the step asked for, else of `newest`, which is what the run would resume from.
+// The one of the step asked for, else the newest, which is what the run would resume from.
 absl::StatusOr<checkpoint::Manifest> Choose(const std::vector<ListedCheckpoint>& checkpoints,
-                                            const CheckpointOptions& options, int64_t newest) {
+                                            const CheckpointOptions& options,
+                                            const v1::RunSummary& run) {
   if (checkpoints.empty()) {
     return absl::NotFoundError(absl::StrCat("run ", options.run, " has no checkpoint yet"));
   }
-  const int64_t step = options.step < 0 ? newest : options.step;
+  const bool is_known = options.step >= 0 || run.has_checkpoint();
+  const int64_t step =
+      options.step < 0 ? static_cast<int64_t>(run.checkpoint_step()) : options.step;
   std::vector<std::string> steps;
   for (const auto& [manifest, note] : checkpoints) {
-    if (manifest.step == step) return manifest;
+    if (is_known && manifest.step == step) return manifest;
     steps.push_back(
         absl::StrCat("step ", manifest.step, note.empty() ? "" : absl::StrCat(" (", note, ")")));
   }
@@ -141,8 +144,7 @@ absl::StatusOr<Exported> ExportTo(Client& client, const CheckpointOptions& optio
   LH_ASSIGN_OR_RETURN(const v1::RunSummary run, client.ShowRun(options.run));
   LH_ASSIGN_OR_RETURN(const run::RunSpec spec, run::FromJson(run.spec_json()));
   LH_ASSIGN_OR_RETURN(const auto checkpoints, ReadCheckpoints(client, options.run));
-  LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                      Choose(checkpoints, options, static_cast<int64_t>(run.checkpoint_step())));
+  LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, Choose(checkpoints, options, run));
   LH_ASSIGN_OR_RETURN(auto weights, FetchWeights(client, spec.model, manifest));
   LH_ASSIGN_OR_RETURN(auto files, checkpoint::ExportHuggingFace(std::move(weights)));
   LH_ASSIGN_OR_RETURN(files.passed, FetchPassed(client, spec));

@@ -39,9 +39,7 @@ class Follower {
   // The last step shown; a watch goes on behind it.
   uint64_t after() const { return after_; }
 
-  bool at_rest() const {
-    return last_.has_value() && last_->state() != "pending" && last_->state() != "running";
-  }
+  bool at_rest() const { return last_.has_value() && IsOver(*last_); }
 
   void OnAway(const absl::Status& why) {
     bar_.reset();

@@ -97,32 +97,15 @@ int List(Context& context) {
   return kExitDone;
 }
 
-// A summary says step 0 without a checkpoint, and with that of weights which were given.
-absl::StatusOr<bool> HasCheckpoint(Client& client, const v1::RunSummary& run) {
-  if (run.checkpoint_step() > 0) return true;
-  LH_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse answer, client.ListCheckpoints(run.run()));
-  for (int c = 0; c < answer.manifest_json_size(); ++c) {
-    LH_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                        checkpoint::ManifestFromJson(answer.manifest_json(c)));
-    const bool is_good = c >= answer.notes_size() || answer.notes(c).empty();
-    if (manifest.step == 0 && is_good) return true;
-  }
-  return false;
-}
-
 int Show(Context& context, const RunOptions& options) {
   auto client = Client::Connect(context);
   if (!client.ok()) return Fail(client.status());
   auto run = (*client)->ShowRun(options.run);
   if (!run.ok()) return Fail(run.status());
-  const auto has_checkpoint = HasCheckpoint(**client, *run);
-  if (!has_checkpoint.ok()) return Fail(has_checkpoint.status());
   if (context.json()) {
-    nlohmann::ordered_json object = RunToJson(*run);
-    object["has_checkpoint"] = *has_checkpoint;
-    PrintJsonLine(object);
+    PrintJsonLine(RunToJson(*run));
   } else {
-    PrintRun(*run, *has_checkpoint);
+    PrintRun(*run);
   }
   return kExitDone;
 }

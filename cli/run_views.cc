@@ -25,10 +25,6 @@ std::string Progress(const v1::RunSummary& run) {
   return absl::StrCat(progress, " (again, up to ", run.again_up_to(), ")");
 }
 
-std::string Checkpoint(const v1::RunSummary& run, bool exists, const std::string& none) {
-  return exists ? absl::StrCat("step ", run.checkpoint_step()) : none;
-}
-
 // "0-3", or "-" for a stage without a layer: the head, or one that is not known.
 std::string Layers(const v1::StageSummary& stage) {
   if (stage.first_layer() < 0 || stage.first_operator().empty()) return "-";
@@ -72,6 +68,14 @@ void PrintStages(const v1::RunSummary& run) {
 
 }  // namespace
 
+bool IsOver(const v1::RunSummary& run) {
+  return run.state() != "pending" && run.state() != "running";
+}
+
+std::string CheckpointOf(const v1::RunSummary& run, const std::string& none) {
+  return run.has_checkpoint() ? absl::StrCat("step ", run.checkpoint_step()) : none;
+}
+
 nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
   nlohmann::ordered_json object = {{"run", run.run()},
                                    {"state", run.state()},
@@ -82,6 +86,7 @@ nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
                                    {"again_up_to", run.again_up_to()},
                                    {"steps", run.steps()},
                                    {"skipped_steps", run.skipped_steps()},
+                                   {"has_checkpoint", run.has_checkpoint()},
                                    {"checkpoint_step", run.checkpoint_step()},
                                    {"tokens_per_second", run.tokens_per_second()}};
   if (run.step() > 0) object["loss"] = run.loss();
@@ -128,8 +133,7 @@ void PrintRunTable(const v1::ListRunsResponse& runs) {
   for (const v1::RunSummary& run : runs.runs()) {
     rows.push_back({run.run(), run.state(), Progress(run), Loss(run),
                     FormatRate(run.tokens_per_second()), absl::StrCat(run.stage_count()),
-                    Checkpoint(run, run.checkpoint_step() > 0, "-"),
-                    Shortened(run.reason(), kReasonColumnsMax)});
+                    CheckpointOf(run, "-"), Shortened(run.reason(), kReasonColumnsMax)});
     if (rows.back().back() != run.reason()) {
       absl::StrAppend(&whole, "\nreason of ", run.run(), "\n  ", run.reason(), "\n");
     }
@@ -138,7 +142,7 @@ void PrintRunTable(const v1::ListRunsResponse& runs) {
   Print(Printable(whole));
 }
 
-void PrintRun(const v1::RunSummary& run, bool has_checkpoint) {
+void PrintRun(const v1::RunSummary& run) {
   const std::string reason = Shortened(run.reason(), kReasonColumnsMax);
   std::string head =
       absl::StrCat("run         ", run.run(), "\nstate       ", run.state(),
@@ -150,7 +154,7 @@ void PrintRun(const v1::RunSummary& run, bool has_checkpoint) {
   if (run.predicted_step_seconds() > 0) {
     absl::StrAppend(&head, "   (predicted step ", FormatSeconds(run.predicted_step_seconds()), ")");
   }
-  absl::StrAppend(&head, "\ncheckpoint  ", Checkpoint(run, has_checkpoint, "none yet"), "\n");
+  absl::StrAppend(&head, "\ncheckpoint  ", CheckpointOf(run, "none yet"), "\n");
   if (run.skipped_steps() > 0) {
     absl::StrAppend(&head, "skipped     ", run.skipped_steps(),
                     " steps had a gradient that was not finite\n");

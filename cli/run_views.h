@@ -9,13 +9,19 @@
 
 namespace longhaul::cli {
 
+// Whether nothing more happens in this run by itself.
+bool IsOver(const v1::RunSummary& run);
+
+// "step 40", or `none` where there is no good checkpoint.
+std::string CheckpointOf(const v1::RunSummary& run, const std::string& none);
+
 // One object of `run show --output json`, and of `run watch`.
 nlohmann::ordered_json RunToJson(const v1::RunSummary& run);
 nlohmann::ordered_json StepToJson(const std::string& run, const v1::WatchedStep& step);
 
 // For people: one line a run; everything of one run.
 void PrintRunTable(const v1::ListRunsResponse& runs);
-void PrintRun(const v1::RunSummary& run, bool has_checkpoint);
+void PrintRun(const v1::RunSummary& run);
 
 }  // namespace longhaul::cli
 

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "cli/local_process.h"
 #include "cli/output.h"
+#include "cli/run_views.h"
 #include "nlohmann/json.hpp"
 
 namespace longhaul::cli {
@@ -16,10 +17,6 @@ namespace {
 constexpr absl::Duration kRestMax = absl::Seconds(5);
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
-bool IsActive(const v1::RunSummary& run) {
-  return run.state() == "pending" || run.state() == "running";
-}
-
 void PrintEnd(const Context& context, const v1::RunSummary& run) {
   if (context.json()) {
     PrintJsonLine({{"run", run.run()},
@@ -27,12 +24,13 @@ void PrintEnd(const Context& context, const v1::RunSummary& run) {
                    {"reason", run.reason()},
                    {"step", run.step()},
                    {"steps", run.steps()},
+                   {"has_checkpoint", run.has_checkpoint()},
                    {"checkpoint_step", run.checkpoint_step()}});
     return;
   }
-  const std::string checkpoint = run.checkpoint_step() == 0
-                                     ? "no checkpoint"
-                                     : absl::StrCat("checkpoint of step ", run.checkpoint_step());
+  const std::string checkpoint = run.has_checkpoint()
+                                     ? absl::StrCat("checkpoint of ", CheckpointOf(run, ""))
+                                     : "no checkpoint";
   Print(Printable(absl::StrCat("run ", run.run(), " is ", run.state(), " at step ", run.step(),
                                " of ", run.steps(), " (", checkpoint, "): ", run.reason(), "\n")));
 }
@@ -52,7 +50,7 @@ absl::Status StoppedRuns::Ask(const Context& context) {
   LH_ASSIGN_OR_RETURN(client_, Client::Connect(context));
   LH_ASSIGN_OR_RETURN(const v1::ListRunsResponse runs, client_->ListRuns());
   for (const v1::RunSummary& run : runs.runs()) {
-    if (IsActive(run)) active_.insert(run.run());
+    if (!IsOver(run)) active_.insert(run.run());
   }
   return absl::OkStatus();
 }
@@ -67,7 +65,7 @@ void StoppedRuns::PrintEnds(const Context& context) {
     bool at_rest = true;
     for (const v1::RunSummary& run : runs->runs()) {
       if (active_.count(run.run()) == 0) continue;
-      at_rest &= !IsActive(run);
+      at_rest &= IsOver(run);
       ours.push_back(run);
     }
     if (at_rest || RealClock().Now() >= deadline) {

@@ -138,6 +138,19 @@ TEST_F(AdminTest, ARunThatWentBackIsShownWhereItIs) {
   EXPECT_EQ(response.summary().again_up_to(), 20u);
 }
 
+TEST_F(AdminTest, GivenWeightsAreACheckpointOfStep0) {
+  host_.Set(coordinator::RunState::kRunning, 9);
+  const auto is_there = [this] {
+    v1::ListRunsResponse runs;
+    EXPECT_TRUE(stub_->ListRuns(Context().get(), {}, &runs).ok());
+    EXPECT_EQ(runs.runs(0).checkpoint_step(), 0u);
+    return runs.runs(0).has_checkpoint();
+  };
+  EXPECT_FALSE(is_there());
+  host_.SetCheckpoints({"first", {}, 0, 0, "", {}}, {});
+  EXPECT_TRUE(is_there());
+}
+
 TEST_F(AdminTest, CountsTheReplicasOfAStageOnce) {
   host_.Set(coordinator::RunState::kRunning, 9);
   host_.MakeReplicas();

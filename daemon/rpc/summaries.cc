@@ -27,8 +27,6 @@ using coordinator::RunRecord;
 using coordinator::RunState;
 using coordinator::State;
 
-bool IsActive(const RunRecord& run) { return run.state == RunState::kRunning; }
-
 void SetStage(const State& state, const coordinator::StagePlacement& placement,
               const model::Graph& graph, v1::StageSummary* out) {
   out->set_node(placement.node);
@@ -108,6 +106,7 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord&
   summary.set_validation_loss(figures.validation_loss);
   summary.set_tokens_per_second(figures.tokens_per_second);
   summary.set_skipped_steps(static_cast<uint64_t>(figures.skipped_steps));
+  summary.set_has_checkpoint(run.checkpoint.has_value());
   if (run.checkpoint) summary.set_checkpoint_step(static_cast<uint64_t>(run.checkpoint->step));
   if (run.plan) summary.set_stage_count(static_cast<uint32_t>(run.plan->StageCount()));
   if (run.plan) summary.set_predicted_step_seconds(run.plan->step_seconds);
@@ -160,7 +159,7 @@ v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::
   summary.set_host_cores(static_cast<uint32_t>(profile.host_cores));
   summary.set_trusted_network(profile.trusted_network);
   for (const auto& [name, run] : state.runs) {
-    if (!IsActive(run) || !run.plan) continue;
+    if (run.state != RunState::kRunning || !run.plan) continue;
     for (size_t s = 0; s < run.plan->stages.size(); ++s) {
       if (run.plan->stages[s].node != profile.name) continue;
       summary.set_run(name);
