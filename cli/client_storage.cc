@@ -13,7 +13,7 @@
 namespace longhaul::cli {
 namespace {
 
-// The coordinator reads and hashes a whole shard before its first byte, and after its last.
+// The coordinator hashes and writes a whole shard after its last byte.
 constexpr absl::Duration kSilenceMax = absl::Minutes(5);
 constexpr absl::Duration kChunkMax = absl::Seconds(30);
 

@@ -17,6 +17,7 @@
 #include "daemon/rpc/endpoint.h"
 #include "daemon/rpc/fake_host.h"
 #include "daemon/rpc/protocol.h"
+#include "daemon/rpc/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "run/test_spec.h"
@@ -41,6 +42,7 @@ class AdminTest : public testing::Test {
   std::unique_ptr<grpc::ClientContext> Context() const {
     auto context = std::make_unique<grpc::ClientContext>();
     credentials_->Sign(*context);
+    EndAfter(*context, absl::Seconds(60));
     return context;
   }
   grpc::Status Start(const run::RunSpec& spec, v1::StartRunResponse& response) {

@@ -374,6 +374,7 @@ TEST(Membership, APeerThatDoesNotReadIsNotWaitedFor) {
       v1::Membership::NewStub(OpenChannel(ToString(coordinator.address), "hub", *token));
   grpc::ClientContext context;
   token->Sign(context);
+  EndAfter(context, absl::Seconds(60));
   const auto stream = stub->Session(&context);
   ASSERT_TRUE(stream->Write(ToWire(RegisterAs("b1"))));
   const uint64_t session = coordinator.WaitForSession(1);
