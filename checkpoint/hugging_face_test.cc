@@ -60,7 +60,7 @@ class HuggingFaceTest : public testing::Test {
 
   std::string weights_file_;
   const TestFolder test_folder_{"hugging-face-test"};
-  const std::string& folder_ = test_folder_.path();
+  const std::string folder_ = test_folder_.path() + "/model";  // which is not there yet
   HuggingFaceFiles files_;
 };
 
