@@ -137,7 +137,7 @@ struct Attention {
 
 // A block for kRows queries of each head.
 template <typename T, int kChunks>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     ForwardKernel(Attention<T> attention, T* output, T* lse) {
   __shared__ T a[kRows][kPadded];
   __shared__ T b[kLanes][kPadded];
@@ -217,7 +217,7 @@ struct DeltaAt {
 
 // The gradients of kRows queries of each head.
 template <typename T, int kChunks>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     QueryGradientKernel(Attention<T> attention, Gradients<T> gradients) {
   __shared__ T a[kRows][kPadded];
   __shared__ T b[kLanes][kPadded];
@@ -261,7 +261,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // The gradients of kRows keys and values of each head of keys: over its query heads in order.
 template <typename T, int kChunks>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     KeyGradientKernel(Attention<T> attention, Gradients<T> gradients) {
   __shared__ T a[kRows][kPadded];
   __shared__ T b[kLanes][kPadded];

@@ -35,6 +35,7 @@ build_cuda() {
   say "testing (CUDA)"
   ctest --test-dir build-cuda -L cuda --output-on-failure --verbose |
     grep -E 'tests? (skipped|passed|failed)'
+  tools/cuda_resources --architecture 90 | tail -1
 }
 
 command_build() {
