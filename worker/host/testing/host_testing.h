@@ -4,7 +4,6 @@
 
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_copy.h"
+#include "base/testing/test_folder.h"
 #include "gtest/gtest.h"
 #include "run/run_spec.h"
 #include "worker/host/messages.h"
@@ -27,21 +27,13 @@ namespace longhaul::worker {
 // How long a test waits for another thread before it fails.
 inline constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// An empty folder, removed at the end.
-class TestFolder {
+// An empty folder of the running test, removed at the end.
+class TestFolder : public longhaul::TestFolder {
  public:
   TestFolder()
-      : path_(absl::StrCat(testing::TempDir(), "longhaul-host-",
-                           testing::UnitTest::GetInstance()->current_test_info()->test_suite_name(),
-                           "-", testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
+      : longhaul::TestFolder(absl::StrCat(
+            "host-", testing::UnitTest::GetInstance()->current_test_info()->test_suite_name(), "-",
+            testing::UnitTest::GetInstance()->current_test_info()->name())) {}
 };
 
 // A valid run of a model with four blocks over bytes.
