@@ -41,19 +41,13 @@ struct FrameKey {
   FrameKind kind = FrameKind::kActivation;
   uint32_t index = 0;  // of a tied parameter among those that two stages share; else 0
   auto operator<=>(const FrameKey&) const = default;
-
-  template <typename H>
-  friend H AbslHashValue(H h, const FrameKey& k) {
-    return H::combine(std::move(h), k.epoch.term, k.epoch.number, k.pipeline, k.step, k.micro_batch,
-                      k.stage, k.kind, k.index);
-  }
 };
 
 // "activation", "gradient", ...; "kind-N" for a number this build does not know.
 std::string FrameKindName(FrameKind kind);
 // "1.4": term.number.
 std::string ToString(const Epoch& epoch);
-// "epoch 1.4 step 17 micro-batch 3 stage 2 activation".
+// "epoch 1.4 step 17 micro-batch 3 stage 2 activation"; pipeline and index too unless they are 0.
 std::string ToString(const FrameKey& key);
 
 // Names of runs, nodes and sites: 1 to 63 of [a-z A-Z 0-9 . _ -], beginning with a letter or digit,
