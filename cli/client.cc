@@ -166,7 +166,18 @@ absl::StatusOr<std::string> Client::DrainNode(const std::string& node) {
 absl::StatusOr<v1::ListCheckpointsResponse> Client::ListCheckpoints(const std::string& run) {
   v1::ListCheckpointsRequest request;
   request.set_run(run);
-  return Call(&v1::Admin::Stub::ListCheckpoints, request, kCallMax);
+  v1::ListCheckpointsResponse all;
+  for (;;) {
+    LH_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse part,
+                        Call(&v1::Admin::Stub::ListCheckpoints, request, kCallMax));
+    all.mutable_manifest_json()->MergeFrom(part.manifest_json());
+    all.mutable_notes()->MergeFrom(part.notes());
+    if (!part.has_next()) return all;
+    if (part.next() <= request.from()) {
+      return absl::InternalError("the coordinator lists the run's checkpoints without end");
+    }
+    request.set_from(part.next());
+  }
 }
 
 absl::StatusOr<v1::VersionResponse> Client::Version() {

@@ -42,6 +42,18 @@ class FakeStorage final : public v1::Storage::Service {
 
 class FakeAdmin final : public v1::Admin::Service {
  public:
+  // Four, two at a time.
+  grpc::Status ListCheckpoints(grpc::ServerContext*, const v1::ListCheckpointsRequest* request,
+                               v1::ListCheckpointsResponse* response) override {
+    for (uint64_t step = request->from(); step < request->from() + 2; ++step) {
+      response->add_manifest_json(absl::StrCat("manifest ", step));
+      response->add_notes(absl::StrCat("note ", step));
+    }
+    if (request->from() == 0) response->set_next(2);
+    if (lists_for_ever) response->set_next(request->from());
+    return grpc::Status::OK;
+  }
+  bool lists_for_ever = false;
   grpc::Status Version(grpc::ServerContext*, const v1::VersionRequest*,
                        v1::VersionResponse*) override {
     return grpc::Status::OK;
@@ -124,6 +136,16 @@ TEST_F(ClientTest, WaitsLongerForALargerDataSet) {
   ASSERT_TRUE(client_->StartRun("{}", "", 1).ok());
   EXPECT_GT(admin_.start_wait, daemon::kRequestMax);
   EXPECT_LT(admin_.start_wait, absl::Minutes(10));
+}
+
+TEST_F(ClientTest, ListsCheckpointsThatComeInParts) {
+  const auto listed = client_->ListCheckpoints("first");
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_THAT(listed->manifest_json(),
+              testing::ElementsAre("manifest 0", "manifest 1", "manifest 2", "manifest 3"));
+  EXPECT_THAT(listed->notes(), testing::ElementsAre("note 0", "note 1", "note 2", "note 3"));
+  admin_.lists_for_ever = true;
+  EXPECT_EQ(client_->ListCheckpoints("first").status().code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace

@@ -288,13 +288,22 @@ grpc::Status AdminServer::ListCheckpoints(grpc::ServerContext* context,
   // file is its copy.
   std::vector<std::string> damaged;
   const auto files = parts_.shards.Manifests(request->run(), &damaged);
+  size_t bytes = 0;
   for (const checkpoint::Manifest& manifest : CheckpointsOf(run->second)) {
+    const auto step = static_cast<uint64_t>(manifest.step);
+    if (step < request->from()) continue;
+    const std::string json = checkpoint::ToJson(manifest);
+    bytes += json.size() + kTextBytesMax;
+    if (bytes > kJsonBytesMax && response->manifest_json_size() > 0) {
+      response->set_next(step);
+      break;
+    }
     std::string note = CheckpointNote(run->second, manifest);
     if (!files.ok() || std::find(files->begin(), files->end(), manifest) == files->end()) {
       absl::StrAppend(&note, note.empty() ? "" : "; ",
                       "its manifest's file is damaged or gone, the run's record of it is used");
     }
-    response->add_manifest_json(checkpoint::ToJson(manifest));
+    response->add_manifest_json(json);
     response->add_notes(WireText(note, kTextBytesMax));
   }
   return grpc::Status::OK;

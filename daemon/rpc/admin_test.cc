@@ -269,6 +269,31 @@ TEST_F(AdminTest, CheckpointsComeWithWhatIsWrongWithThem) {
                                    "damaged: stage 1's shard", HasSubstr("left behind")));
 }
 
+TEST_F(AdminTest, MoreCheckpointsThanAMessageHoldsComeInParts) {
+  const auto manifest = [](int64_t step) {
+    const std::vector<std::string> parameters(20000, std::string(150, 'p'));
+    return checkpoint::Manifest{"first", {1, 1}, step,
+                                0,       "",     {{std::string(64, 'a'), 1, parameters}}};
+  };
+  host_.SetCheckpoints(manifest(30), {{manifest(0), ""}, {manifest(10), ""}, {manifest(20), ""}});
+  v1::ListCheckpointsRequest request;
+  request.set_run("first");
+  std::vector<std::string> listed;
+  for (bool more = true; more && listed.size() <= 4;) {
+    v1::ListCheckpointsResponse response;
+    const grpc::Status status = stub_->ListCheckpoints(Context().get(), request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    ASSERT_EQ(response.manifest_json_size(), response.notes_size());
+    listed.insert(listed.end(), response.manifest_json().begin(), response.manifest_json().end());
+    more = response.has_next();
+    request.set_from(response.next());
+  }
+  ASSERT_EQ(listed.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(listed[i], checkpoint::ToJson(manifest(static_cast<int64_t>(10 * i)))) << i;
+  }
+}
+
 TEST_F(AdminTest, BadRequestsAreRefusedBeforeTheHost) {
   v1::StopRunRequest stop;
   stop.set_run("a/b");
