@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from daemon_status import Status  # noqa: E402
 from harness import BIN, Cluster, Failure, Skipped, check_steps, run_cases, wait_for  # noqa: E402
 
 LONG = dict(steps=100000, stages=2)
@@ -115,9 +116,10 @@ def lost_link():
 
 def outlive_coordinator(how):
     """Training goes on without the coordinator; no step is lost or shown twice; same bits."""
-    options = dict(steps=150, stages=2, every=40)
+    options = dict(steps=300, stages=2, every=80)
     with Cluster() as cluster:
-        cluster.start(2)
+        with Status(cluster.folder) as status:
+            cluster.start(2)
         cluster.train("calm", **options)
         cluster.start_run("rough", **options)
         cluster.wait_step("rough", 10)
@@ -127,6 +129,8 @@ def outlive_coordinator(how):
             log = cluster.folder / f"{worker}.log"
             wait_for(f"{worker} says that it is alone",
                      lambda: "NOT PART OF THE CLUSTER" in log.read_text())
+        wait_for("training goes on without the coordinator",
+                 lambda: len(status.steps_alone("rough", 1)) > 1)
         cluster.start_coordinator()
         wait_for("the coordinator answers", cluster.nodes, 20)
         shown = cluster.wait_state("rough", "running")
