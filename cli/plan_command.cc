@@ -36,6 +36,7 @@ coordinator::NodeProfile ProfileOf(const v1::NodeSummary& node) {
   profile.bytes_per_second = node.bytes_per_second();
   profile.threads = static_cast<int>(node.threads());
   profile.memory_bytes = node.memory_bytes();
+  profile.process_bytes = node.process_bytes();
   profile.trusted_network = node.trusted_network();
   profile.numeric_class = node.numeric_class();
   return profile;

@@ -89,6 +89,14 @@ std::string HostId() {
 
 }  // namespace
 
+int64_t OwnResidentBytes() {
+  // Pages: all, then those in memory, then others.
+  const std::vector<std::string> fields = absl::StrSplit(ReadSystemFile("/proc/self/statm"), ' ');
+  int64_t pages = 0;
+  if (fields.size() < 2 || !absl::SimpleAtoi(fields[1], &pages)) return 0;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
 HostResources ReadHostResources() {
   const std::vector<std::string> cgroups = CgroupFolders();
   return {HostId(), CoresWithin(cgroups), MemoryWithin(cgroups)};

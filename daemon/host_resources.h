@@ -17,6 +17,9 @@ struct HostResources {
 
 HostResources ReadHostResources();
 
+// Memory that this process holds now, shared libraries included; 0: unknown.
+int64_t OwnResidentBytes();
+
 // Bytes that a cgroup has left, by its memory.max, memory.current and memory.stat. What is used
 // counts without the part of the page cache that the kernel takes back first (inactive_file), as
 // files that were read or written may fill the rest of any limit. -1: no limit, or not understood.

@@ -12,6 +12,11 @@ TEST(HostResources, ThisMachineHasSome) {
   EXPECT_GT(resources.memory_bytes, 1 << 20);
 }
 
+TEST(HostResources, ThisProcessHoldsSomeMemory) {
+  EXPECT_GT(OwnResidentBytes(), 1 << 20);
+  EXPECT_LT(OwnResidentBytes(), int64_t{1} << 40);
+}
+
 TEST(HostResources, CgroupLimits) {
   EXPECT_EQ(ParseCgroupLimit("max\n"), -1);
   EXPECT_EQ(ParseCgroupLimit("1073741824\n"), 1 << 30);

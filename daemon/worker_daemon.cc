@@ -188,6 +188,7 @@ class WorkerDaemon : public Daemon {
     facts.numeric_class = measures.numeric_class;
     facts.flops_per_second = measures.flops_per_second;
     facts.bytes_per_second = measures.bytes_per_second;
+    facts.process_bytes = OwnResidentBytes();
     return options;
   }
 

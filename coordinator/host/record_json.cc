@@ -59,6 +59,7 @@ Json ProfileToJson(const NodeProfile& profile) {
           {"bytes_per_second", profile.bytes_per_second},
           {"threads", profile.threads},
           {"memory_bytes", profile.memory_bytes},
+          {"process_bytes", profile.process_bytes},
           {"numeric_class", profile.numeric_class},
           {"trusted_network", profile.trusted_network}};
 }
@@ -76,6 +77,10 @@ absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
   LH_ASSIGN_OR_RETURN(const int64_t threads, JsonWhole(json, "threads", 0, 1 << 20));
   profile.threads = static_cast<int>(threads);
   LH_ASSIGN_OR_RETURN(profile.memory_bytes, JsonWhole(json, "memory_bytes", 0, kWholeMax));
+  // Records of a build that did not measure it do not have it.
+  if (json.contains("process_bytes")) {
+    LH_ASSIGN_OR_RETURN(profile.process_bytes, JsonWhole(json, "process_bytes", 0, kWholeMax));
+  }
   LH_ASSIGN_OR_RETURN(profile.numeric_class, JsonText(json, "numeric_class"));
   // Records of a build without replicas do not have it.
   if (json.contains("trusted_network")) {

@@ -114,6 +114,7 @@ TEST(RecordJson, NodesKeepEveryDurableValue) {
                         .bytes_per_second = 1e11,
                         .threads = 4,
                         .memory_bytes = 1LL << 40,
+                        .process_bytes = 44 << 20,
                         .numeric_class = "class-a"};
   node.facts.incarnation = std::numeric_limits<uint64_t>::max();
   node.facts.data_address = "10.0.0.1:7000";
@@ -126,6 +127,7 @@ TEST(RecordJson, NodesKeepEveryDurableValue) {
   EXPECT_EQ(NodeToJson(*back), NodeToJson(node));
   EXPECT_EQ(back->facts.incarnation, node.facts.incarnation);
   EXPECT_EQ(back->facts.profile.flops_per_second, 1.0 / 3);
+  EXPECT_EQ(back->facts.profile.process_bytes, 44 << 20);
   EXPECT_EQ(back->state, NodeState::kDrained);
 }
 

@@ -63,10 +63,11 @@ std::string StageTable(const Plan& plan, const PlanRequest& request) {
       {kLeft, kLeft, kLeft, kLeft, kRight, kLeft, kRight, kRight, kRight, kRight, kLeft}, rows);
 }
 
-// What each stage's memory is for.
-std::string MemoryTable(const Plan& plan) {
+// What each stage's memory is for, and beside it what its worker's process takes without a stage.
+std::string MemoryTable(const Plan& plan, const PlanRequest& request) {
   std::vector<std::vector<std::string>> rows = {{"STAGE", "WEIGHTS", "GRADIENTS", "OPTIMIZER",
-                                                 "ACTIVATIONS", "SCRATCH", "CONSTANTS", "TOTAL"}};
+                                                 "ACTIVATIONS", "SCRATCH", "CONSTANTS", "TOTAL",
+                                                 "PROCESS"}};
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const model::StageMemory& memory = plan.stages[s].memory;
     std::vector<std::string>& row = rows.emplace_back();
@@ -76,6 +77,10 @@ std::string MemoryTable(const Plan& plan) {
           memory.constants, memory.total()}) {
       row.push_back(FormatMebibytes(static_cast<double>(bytes)));
     }
+    const NodeProfile* const node = FindNode(request, plan.stages[s].node);
+    row.push_back(node == nullptr || node->process_bytes == 0
+                      ? "-"
+                      : FormatMebibytes(static_cast<double>(node->process_bytes)));
   }
   return FormatTable(std::vector<Align>(rows[0].size(), Align::kRight), rows);
 }
@@ -116,7 +121,7 @@ std::string PlanToText(const Plan& plan, const PlanRequest& request) {
                     " tokens/s");
   }
   absl::StrAppend(&text, "\n\n", StageTable(plan, request), "\nMemory of each stage:\n",
-                  MemoryTable(plan), "\nWhy:\n");
+                  MemoryTable(plan, request), "\nWhy:\n");
   for (const std::string& reason : plan.reasons) text += ListItem(reason);
   return text;
 }

@@ -24,7 +24,8 @@ struct NodeProfile {
   double flops_per_second = 0;  // matrix-product rate of the node's device, fp32
   double bytes_per_second = 0;  // memory rate
   int threads = 1;
-  int64_t memory_bytes = 0;  // available to the device
+  int64_t memory_bytes = 0;   // available to the device
+  int64_t process_bytes = 0;  // that the worker itself takes without a stage; 0: unknown
   std::string numeric_class;
   // Its site's network is trusted: only such nodes may be replicas, whose sums are not encrypted.
   bool trusted_network = false;

@@ -251,6 +251,7 @@ TEST(MakePlan, ExplainsItself) {
   request.spec.codec = "auto";
   for (const char* name : {"a", "b"}) request.nodes.push_back(SomeNode(name, "east"));
   for (const char* name : {"c", "d"}) request.nodes.push_back(SomeNode(name, "west"));
+  for (NodeProfile& node : request.nodes) node.process_bytes = int64_t{4321} << 20;
   const Plan plan = PlanOf(request);
   ASSERT_GE(plan.reasons.size(), 4u);
   EXPECT_THAT(plan.reasons[0], AllOf(HasSubstr("a step is predicted to take"),
@@ -259,6 +260,7 @@ TEST(MakePlan, ExplainsItself) {
   EXPECT_THAT(plan.reasons[2], HasSubstr("Placement: "));
   const std::string text = PlanToText(plan, request);
   EXPECT_THAT(text, AllOf(HasSubstr("STAGE  NODE"), HasSubstr("Why:\n- ")));
+  EXPECT_THAT(text, AllOf(HasSubstr("PROCESS\n"), HasSubstr("4321 MiB\n"))) << text;
   for (const StagePlacement& stage : plan.stages) EXPECT_THAT(text, HasSubstr(stage.node));
 }
 

@@ -40,6 +40,7 @@ coordinator::NodeFacts ReadFacts(const v1::Register& wire, WireCheck& check) {
   profile.host_cores =
       static_cast<int>(check.Count("host_cores", device.host_cores(), kThreadsMax));
   profile.memory_bytes = check.Size("memory_bytes", device.memory_bytes());
+  profile.process_bytes = check.Size("process_bytes", device.process_bytes());
   profile.flops_per_second = check.Measure("flops_per_second", device.flops_per_second());
   profile.bytes_per_second = check.Measure("bytes_per_second", device.bytes_per_second());
   profile.trusted_network = wire.trusted_network();

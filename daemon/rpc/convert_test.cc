@@ -38,8 +38,19 @@ Message Hears(const control::ToWorker& message) {
 
 worker::Register MakeRegister() {
   worker::Register message;
-  message.facts = {"b1", "berlin",         "host-1", 9,    "127.0.0.1:7171", "0.1.0", "cpu-x", 4,
-                   8,    int64_t{5} << 30, 1.5e10,   2.5e9};
+  message.facts = {.name = "b1",
+                   .site = "berlin",
+                   .host = "host-1",
+                   .incarnation = 9,
+                   .data_address = "127.0.0.1:7171",
+                   .version = "0.1.0",
+                   .numeric_class = "cpu-x",
+                   .threads = 4,
+                   .host_cores = 8,
+                   .memory_bytes = int64_t{5} << 30,
+                   .process_bytes = 44 << 20,
+                   .flops_per_second = 1.5e10,
+                   .bytes_per_second = 2.5e9};
   message.attachment = worker::Attachment{"first", kEpoch, 2, 77};
   return message;
 }
@@ -61,6 +72,7 @@ TEST(WorkerToCoordinator, Register) {
   EXPECT_EQ(facts.profile.threads, 4);
   EXPECT_EQ(facts.profile.host_cores, 8);
   EXPECT_EQ(facts.profile.memory_bytes, int64_t{5} << 30);
+  EXPECT_EQ(facts.profile.process_bytes, 44 << 20);
   EXPECT_EQ(facts.profile.flops_per_second, 1.5e10);
   EXPECT_EQ(facts.profile.bytes_per_second, 2.5e9);
   ASSERT_TRUE(event->attachment.has_value());

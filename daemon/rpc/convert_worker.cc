@@ -51,6 +51,7 @@ struct Writer {
     device->set_threads(static_cast<uint32_t>(facts.threads));
     device->set_host_cores(static_cast<uint32_t>(facts.host_cores));
     device->set_memory_bytes(facts.memory_bytes);
+    device->set_process_bytes(facts.process_bytes);
     device->set_flops_per_second(facts.flops_per_second);
     device->set_bytes_per_second(facts.bytes_per_second);
     if (message.attachment) SetStagePlace(*message.attachment, out->mutable_attachment());

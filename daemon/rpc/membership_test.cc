@@ -106,8 +106,8 @@ class FakeCoordinator {
 
 worker::Register RegisterAs(const std::string& name) {
   worker::Register message;
-  message.facts = {name, "berlin", "host", 1,  "127.0.0.1:7171", "0.1.0", "cpu", 1,
-                   1,    1 << 30,  1e9,    1e9};
+  message.facts = {name,    "berlin", "host", 1,  "127.0.0.1:7171", "0.1.0", "cpu", 1, 1,
+                   1 << 30, 0,        1e9,    1e9};
   return message;
 }
 

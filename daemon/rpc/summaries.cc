@@ -149,6 +149,7 @@ v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::
   summary.set_numeric_class(profile.numeric_class);
   summary.set_threads(static_cast<uint32_t>(profile.threads));
   summary.set_memory_bytes(profile.memory_bytes);
+  summary.set_process_bytes(profile.process_bytes);
   summary.set_flops_per_second(profile.flops_per_second);
   summary.set_bytes_per_second(profile.bytes_per_second);
   summary.set_incarnation(node.facts.incarnation);

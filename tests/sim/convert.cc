@@ -15,6 +15,7 @@ coordinator::NodeFacts Convert(const worker::NodeFacts& facts) {
   converted.profile.bytes_per_second = facts.bytes_per_second;
   converted.profile.threads = facts.threads;
   converted.profile.memory_bytes = facts.memory_bytes;
+  converted.profile.process_bytes = facts.process_bytes;
   converted.profile.numeric_class = facts.numeric_class;
   converted.profile.trusted_network = facts.trusted_network;
   converted.incarnation = facts.incarnation;

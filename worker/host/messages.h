@@ -42,6 +42,7 @@ struct NodeFacts {
   int threads = 1;
   int host_cores = 0;  // of the host; 0: unknown
   int64_t memory_bytes = 0;
+  int64_t process_bytes = 0;  // that the process takes without a stage; 0: unknown
   double flops_per_second = 0;
   double bytes_per_second = 0;
   bool trusted_network = false;  // of the site: replicas may sum gradients over it
