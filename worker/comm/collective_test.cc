@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <condition_variable>
+#include <csignal>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -213,6 +214,7 @@ std::unique_ptr<GlooRendezvous> Listen(int rank, int size,
 }
 
 std::vector<std::unique_ptr<Mesh>> MakeGlooMeshes(int size) {
+  std::signal(SIGPIPE, SIG_IGN);  // as every process with such a mesh
   std::vector<std::unique_ptr<GlooRendezvous>> listening;
   std::vector<std::string> published;
   for (int rank = 0; rank < size; ++rank) {

@@ -1,5 +1,6 @@
 // A mesh over Gloo's TCP transport, between the workers of one site. Gloo neither encrypts nor
-// authenticates: it is only for nodes that say `trusted_network: true`.
+// authenticates: it is only for nodes that say `trusted_network: true`. It writes to sockets that a
+// peer may have closed: the process must ignore SIGPIPE.
 #ifndef LONGHAUL_WORKER_COMM_GLOO_MESH_H_
 #define LONGHAUL_WORKER_COMM_GLOO_MESH_H_
 
