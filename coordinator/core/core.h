@@ -44,6 +44,10 @@ struct State {
   std::map<std::string, NodeRecord> nodes;
   std::map<std::string, RunRecord> runs;
   uint64_t next_run_sequence = 1;
+  // After a restart waiting runs are not planned on the first node that comes: until then they wait
+  // for those that were there before. `joined_at`: when a node came last.
+  absl::Time gathering_until = absl::InfinitePast();
+  absl::Time joined_at = absl::InfinitePast();
   // The newest plan asked for by a start that was stopped meanwhile: later runs ask for newer ones.
   Epoch withdrawn;
 };
@@ -58,6 +62,10 @@ State Restore(CoreOptions options, std::vector<NodeRecord> nodes, std::vector<Ru
 // Applies one event. Never fails: what is wrong with an event becomes a reply, a refusal or
 // nothing.
 std::vector<Action> Step(State& state, const Event& event, absl::Time now);
+
+// What an active run waits for: nodes without a connection, and until when they may come back;
+// empty if there is none. `state` holds at least the nodes of its plan.
+std::string DescribeWait(const State& state, const RunRecord& run);
 
 // One line for each action, for traces and script tests: "assign n1 run first epoch 1.1 stage 0".
 std::string ToText(const Action& action);

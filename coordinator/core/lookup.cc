@@ -98,6 +98,26 @@ std::string NameDrained(const State& state, const RunRecord& run) {
   return absl::StrCat(names.size() == 1 ? "node " : "nodes ", absl::StrJoin(names, ", "));
 }
 
+std::string DescribeWait(const State& state, const RunRecord& run) {
+  std::vector<std::string> names;
+  absl::Time until = absl::InfinitePast();
+  for (int stage = 0; IsActive(run) && stage < GroupCount(run); ++stage) {
+    const auto node = state.nodes.find(run.plan->stages[static_cast<size_t>(stage)].node);
+    if (node == state.nodes.end() || node->second.session != 0) continue;
+    const absl::Time deadline =
+        std::min(node->second.reattach_until,
+                 run.phase == RunPhase::kAdopting ? run.phase_deadline : absl::InfiniteFuture());
+    if (run.progress[static_cast<size_t>(stage)].ended || deadline == absl::InfiniteFuture()) {
+      continue;
+    }
+    names.push_back(NameStage(run, stage));
+    until = std::max(until, deadline);
+  }
+  if (names.empty()) return "";
+  return absl::StrCat("waits until ", absl::FormatTime("%H:%M:%S UTC", until, absl::UTCTimeZone()),
+                      " for ", absl::StrJoin(names, ", "), " to come back");
+}
+
 int64_t EpochStep(const RunRecord& run) {
   int64_t completed = std::numeric_limits<int64_t>::max();
   for (const StageProgress& progress : run.progress) completed = std::min(completed, progress.step);

@@ -23,6 +23,7 @@ void TakeSession(Turn& turn, NodeRecord& node, const NodeConnected& event, bool 
   node.address = event.address;
   node.session = event.session;
   node.lease_until = turn.now + turn.state.options.lease;
+  turn.state.joined_at = turn.now;
   node.reattach_until = absl::InfiniteFuture();
   if (new_process || before == NodeState::kDraining || before == NodeState::kDrained) {
     turn.Do(PersistNode{name});
@@ -47,6 +48,10 @@ absl::Status CheckFacts(const NodeFacts& facts) {
   return absl::InvalidArgumentError(absl::StrCat("worker ", profile.name,
                                                  " states a rate, memory or number of threads that "
                                                  "is negative or not finite"));
+}
+
+void WarnOfLoss(Turn& turn, const std::string& name, const std::string& reason) {
+  turn.Warn(absl::StrCat("node ", name, " is lost: ", reason));
 }
 
 }  // namespace
@@ -74,7 +79,6 @@ void DropSession(Turn& turn, NodeRecord& node, const std::string& reason) {
   node.session = 0;
   if (node.state == NodeState::kConnected) node.state = NodeState::kLost;
   if (node.state != NodeState::kDrained) node.reason = reason;
-  turn.Warn(absl::StrCat("node ", node.facts.profile.name, " is lost: ", reason));
   const Place place = FindPlace(turn.state, node.facts.profile.name);
   if (place.run != nullptr) place.progress().attached = false;
 }
@@ -82,10 +86,18 @@ void DropSession(Turn& turn, NodeRecord& node, const std::string& reason) {
 void OnNodeDisconnected(Turn& turn, const NodeDisconnected& event) {
   NodeRecord* node = FindSession(turn.state, event.session);
   if (node == nullptr) return;
-  DropSession(turn, *node,
-              event.reason.empty() ? "its connection closed"
-                                   : absl::StrCat("its connection closed: ", event.reason));
-  const Place place = FindPlace(turn.state, node->facts.profile.name);
+  const std::string& name = node->facts.profile.name;
+  const std::string reason = event.reason.empty()
+                                 ? "its connection closed"
+                                 : absl::StrCat("its connection closed: ", event.reason);
+  const Place place = FindPlace(turn.state, name);
+  // A worker without work may come and go; one that fails closes its connection just the same.
+  if (place.run == nullptr) {
+    turn.Explain(absl::StrCat("node ", name, " has left: ", reason));
+  } else {
+    WarnOfLoss(turn, name, reason);
+  }
+  DropSession(turn, *node, reason);
   if (place.run == nullptr) {
     BlameLostNode(turn, *node);
   } else if (!place.progress().ended && place.run->phase != RunPhase::kAdopting) {
@@ -110,6 +122,7 @@ void ExpireLeases(Turn& turn) {
           node.session,
           absl::UnavailableError(absl::StrCat("this worker was ", reason, "; register again")),
           true});
+      WarnOfLoss(turn, name, reason);
       DropSession(turn, node, reason);
       lost = true;
     }

@@ -60,12 +60,15 @@ void StopAtOnce(Turn& turn, RunRecord& run) {
 }
 
 // Of a run that is not idle, or done.
-std::string WhyNotResumed(const RunRecord& run) {
+std::string WhyNotResumed(const State& state, const RunRecord& run) {
   if (run.waiter.has_value()) return "being planned already; wait for the answer";
   if (run.phase != RunPhase::kIdle && run.stop_requested) {
     return "stopping; wait for it to stop, then resume it";
   }
-  return absl::StrCat(RunStateName(run.state), "; there is nothing to resume");
+  const std::string wait = DescribeWait(state, run);
+  return absl::StrCat(
+      RunStateName(run.state), "; ",
+      wait.empty() ? "there is nothing to resume" : wait + ", and can be resumed if it does not");
 }
 
 }  // namespace
@@ -139,8 +142,8 @@ void OnResumeRun(Turn& turn, const ResumeRun& event) {
     return;
   }
   if (run->phase != RunPhase::kIdle || run->state == RunState::kDone) {
-    turn.Refuse(event.request, absl::FailedPreconditionError(
-                                   absl::StrCat("run ", event.run, " is ", WhyNotResumed(*run))));
+    turn.Refuse(event.request, absl::FailedPreconditionError(absl::StrCat(
+                                   "run ", event.run, " is ", WhyNotResumed(turn.state, *run))));
     return;
   }
   if (event.stages < 0 || event.replicas < 0) {

@@ -72,6 +72,21 @@ void OnAheadAnswer(Turn& turn, RunRecord& run, const absl::StatusOr<Plan>& plan)
   }
 }
 
+// Of workers that were drained, which come back only where somebody starts them again.
+constexpr absl::Duration kQuiet = absl::Seconds(2);
+
+// Whether the nodes from before a restart of the coordinator are still to be waited for.
+bool IsGathering(const Turn& turn) {
+  if (turn.now >= turn.state.gathering_until) return false;
+  bool some_drained = false;
+  for (const auto& [name, node] : turn.state.nodes) {
+    if (node.session != 0) continue;
+    if (!IsDrained(node)) return true;
+    some_drained = true;
+  }
+  return some_drained && turn.now < turn.state.joined_at + kQuiet;
+}
+
 }  // namespace
 
 void BeginPlanning(Turn& turn, RunRecord& run) {
@@ -122,6 +137,7 @@ void OnPlanMade(Turn& turn, const PlanMade& event) {
 }
 
 void PlanWaitingRuns(Turn& turn) {
+  if (IsGathering(turn)) return;
   for (RunRecord* run : RunsInOrder(turn.state)) {
     if (run->phase != RunPhase::kWaiting) continue;
     const std::vector<const NodeRecord*> free = UsableNodes(turn.state, false);

@@ -51,7 +51,9 @@ State Restore(CoreOptions options, std::vector<NodeRecord> nodes, std::vector<Ru
     if (run.state == RunState::kRunning) {
       Adopt(run, now + state.options.lease);
     } else {
-      run.phase = run.state == RunState::kPending ? RunPhase::kWaiting : RunPhase::kIdle;
+      const bool waits = run.state == RunState::kPending;
+      run.phase = waits ? RunPhase::kWaiting : RunPhase::kIdle;
+      if (waits) state.gathering_until = now + state.options.lease;
       if (run.plan.has_value()) ResetProgress(run);
     }
     state.next_run_sequence = std::max(state.next_run_sequence, run.sequence + 1);
