@@ -162,13 +162,19 @@ class SqliteMetrics : public MetricsStore {
   static void AddRecent(const std::vector<CompletedStep>& steps, RunFigures& figures) {
     figures.step = steps.back().step;
     figures.loss = steps.back().loss;
+    figures.step_epoch = steps.back().epoch;
+    std::vector<double> times;
     double seconds = 0;
     double tokens = 0;
     for (const CompletedStep& step : steps) {
       seconds += step.seconds;
+      if (step.epoch == figures.step_epoch) times.push_back(step.seconds);
       tokens += static_cast<double>(step.tokens);
     }
     if (seconds > 0) figures.tokens_per_second = tokens / seconds;
+    const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    figures.step_seconds = *middle;
   }
 
   absl::Status AddNewest(const std::string& run, RunFigures& figures) {

@@ -32,7 +32,9 @@ struct CompletedStep {
 struct RunFigures {
   int64_t step = 0;              // newest completed up to there; 0: none
   double loss = 0;               // of `step`
+  Epoch step_epoch;              // that completed `step`
   double tokens_per_second = 0;  // over the newest completed steps, at most 20
+  double step_seconds = 0;       // median of those of them that are of `step_epoch`
   bool has_validation = false;
   double validation_loss = 0;  // newest up to there
   int64_t skipped_steps = 0;   // not applied, up to there

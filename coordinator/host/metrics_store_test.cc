@@ -148,13 +148,16 @@ TEST_F(MetricsStoreTest, FiguresOfARun) {
     report.applied = step != 7;
     report.has_validation = step % 10 == 0;
     report.validation_loss = static_cast<double>(step);
+    if (step == 28) report.total_seconds = 4;
     Record({report});
   }
   Record({Report(one_, 0, 2, 31)});  // not complete
   const RunFigures figures = *store_->Figures("first", 30);
   EXPECT_EQ(figures.step, 30);
   EXPECT_EQ(figures.loss, 40);
-  EXPECT_EQ(figures.tokens_per_second, 200);  // 100 tokens in 0.5 s
+  EXPECT_EQ(figures.tokens_per_second, 2000 / 13.5);  // 20 steps of 100 tokens
+  EXPECT_EQ(figures.step_seconds, 0.5);               // one slow step is not the measure
+  EXPECT_EQ(figures.step_epoch, one_);
   EXPECT_EQ(figures.validation_loss, 30);
   EXPECT_TRUE(figures.has_validation);
   EXPECT_EQ(figures.skipped_steps, 1);
@@ -179,6 +182,7 @@ TEST_F(MetricsStoreTest, FiguresOfARunThatWentBackAreOfTheStepItIsAt) {
   Record({Report(two_, 0, 1, 6)});
   figures = *store_->Figures("first", 6);
   EXPECT_EQ(figures.loss, 26);
+  EXPECT_EQ(figures.step_epoch, two_);
   EXPECT_EQ(figures.newest_step, 9);
   for (int64_t step = 7; step <= 9; ++step) Record({Report(two_, 0, 1, step)});
   EXPECT_EQ(store_->Figures("first", 9)->newest_epoch, two_);

@@ -177,6 +177,7 @@ TEST_F(AdminTest, ShowsRunsAndNodes) {
   EXPECT_EQ(run.again_up_to(), 0u);
   EXPECT_EQ(run.steps(), 200u);
   EXPECT_EQ(run.predicted_step_seconds(), 0.25);
+  EXPECT_EQ(run.step_seconds(), 2);
   EXPECT_EQ(run.stage_count(), 2u);
   ASSERT_EQ(run.stages_size(), 2);
   EXPECT_EQ(run.stages(1).node(), "b2");

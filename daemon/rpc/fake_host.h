@@ -46,6 +46,8 @@ class FakeMetrics : public coordinator::MetricsStore {
   absl::StatusOr<coordinator::RunFigures> Figures(const std::string&, int64_t) override {
     std::lock_guard<std::mutex> lock(mutex_);
     coordinator::RunFigures figures;
+    figures.step_epoch = {1, 2};
+    figures.step_seconds = 2;
     figures.step = newest_;
     figures.newest_step = reached_ > 0 ? reached_ : newest_;
     figures.newest_epoch = {1, 1};

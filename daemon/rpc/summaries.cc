@@ -72,13 +72,15 @@ absl::Status AddStages(const State& state, const RunRecord& run, coordinator::Me
   return absl::OkStatus();
 }
 
-std::string ReasonOf(const RunRecord& run, const absl::Status& health) {
+std::string ReasonOf(const State& state, const RunRecord& run, const absl::Status& health) {
   std::string reason = run.reason;
   const auto add = [&reason](absl::string_view text) {
+    if (text.empty()) return;
     absl::StrAppend(&reason, reason.empty() ? "" : "; ", text);
   };
   // Most reasons of such a run name the problem already.
   if (!absl::StrContains(run.reason, run.checkpoint_problem)) add(run.checkpoint_problem);
+  add(coordinator::DescribeWait(state, run));
   if (!health.ok() && !IsOver(run.state)) add(health.message());
   return reason;
 }
@@ -94,7 +96,7 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord&
   summary.set_run(run.spec.name);
   summary.set_state(coordinator::RunStateName(run.state));
   summary.set_phase(coordinator::RunPhaseName(run.phase));
-  summary.set_reason(WireText(ReasonOf(run, host.health()), kTextBytesMax));
+  summary.set_reason(WireText(ReasonOf(state, run, host.health()), kTextBytesMax));
   summary.set_epoch(ToString(run.epoch));
   summary.set_step(static_cast<uint64_t>(step));
   summary.set_steps(static_cast<uint64_t>(run.spec.train.steps));
@@ -110,6 +112,8 @@ absl::StatusOr<v1::RunSummary> SummariseRun(const State& state, const RunRecord&
   if (run.checkpoint) summary.set_checkpoint_step(static_cast<uint64_t>(run.checkpoint->step));
   if (run.plan) summary.set_stage_count(static_cast<uint32_t>(run.plan->StageCount()));
   if (run.plan) summary.set_predicted_step_seconds(run.plan->step_seconds);
+  // The prediction is for the plan in force.
+  if (figures.step_epoch == run.epoch) summary.set_step_seconds(figures.step_seconds);
   if (!whole) return summary;
   LH_RETURN_IF_ERROR(AddStages(state, run, metrics, summary));
   if (run.plan) summary.set_plan_json(coordinator::PlanToJson(*run.plan));
