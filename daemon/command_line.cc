@@ -20,9 +20,11 @@ std::string UnknownCommand(const CLI::App& app, int argc, const char* const* arg
     if (word == "--help" || word == "-h") continue;
     if (known.empty() || word.empty() || word[0] == '-') return "";
     if (found == nullptr) {
-      return absl::StrCat("unknown command '", word, "' of ", parent->get_name(),
-                          "; the nearest is '", run::Nearest(word, known), "'; ", app.get_name(),
-                          " --help lists all");
+      const std::string& nearest = run::Nearest(word, known);
+      return absl::StrCat(
+          "unknown command '", word, "' of ", parent->get_name(),
+          run::IsNear(word, nearest) ? absl::StrCat("; the nearest is '", nearest, "'") : "", "; ",
+          app.get_name(), " --help lists all");
     }
     parent = found;
   }

@@ -8,8 +8,9 @@
 
 namespace longhaul::daemon {
 
-// What is wrong with the words that name the command of `app`, with the nearest one; empty if
-// nothing is. Finds a wrong word also beside --help, at which the parser itself stops.
+// What is wrong with the words that name the command of `app`, with the nearest one if
+// one is near; empty if nothing is. Finds a wrong word also beside --help, at which the parser
+// itself stops.
 std::string UnknownCommand(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace longhaul::daemon

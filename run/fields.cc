@@ -106,12 +106,11 @@ class Reader {
       }
     }
     const std::string& nearest = Nearest(name.name, known);
-    std::string message =
-        absl::StrCat("unknown key '", Full(key), "'; did you mean '", nearest, "'?");
-    if (EditDistance(name.name, nearest) > 1 + nearest.size() / 3) {
-      absl::StrAppend(&message, " Known here: ", absl::StrJoin(known, ", "));
-    }
-    return Error(name.line, message);
+    return Error(name.line,
+                 absl::StrCat("unknown key '", Full(key),
+                              IsNear(name.name, nearest)
+                                  ? absl::StrCat("'; did you mean '", nearest, "'?")
+                                  : absl::StrCat("'; known here: ", absl::StrJoin(known, ", "))));
   }
 
   // Names of the keys and sections directly in a section, in the table's order.

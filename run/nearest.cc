@@ -7,6 +7,12 @@
 #include "base/check.h"
 
 namespace longhaul::run {
+namespace {
+
+// A longer word is no misspelling of anything; the distance would cost its square.
+constexpr size_t kWordSizeMax = 256;
+
+}  // namespace
 
 size_t EditDistance(absl::string_view from, absl::string_view to) {
   std::vector<size_t> two_back, one_back(to.size() + 1), row(to.size() + 1);
@@ -28,12 +34,15 @@ size_t EditDistance(absl::string_view from, absl::string_view to) {
 
 const std::string& Nearest(absl::string_view word, absl::Span<const std::string> known) {
   LH_CHECK(!known.empty());
-  // Beyond this length a word is no misspelling of anything; the distance would cost its square.
-  const absl::string_view start = word.substr(0, 256);
+  const absl::string_view start = word.substr(0, kWordSizeMax);
   return *std::min_element(known.begin(), known.end(),
                            [start](const std::string& a, const std::string& b) {
                              return EditDistance(start, a) < EditDistance(start, b);
                            });
+}
+
+bool IsNear(absl::string_view word, absl::string_view known) {
+  return word.size() <= kWordSizeMax && EditDistance(word, known) <= (known.size() + 2) / 3;
 }
 
 }  // namespace longhaul::run

@@ -25,5 +25,15 @@ TEST(Nearest, FindsTheFirstOfTheNearest) {
   EXPECT_EQ(Nearest(std::string(1 << 20, 'x'), known), "steps");
 }
 
+TEST(Nearest, IsNearOnlyWhatMayBeMisspelt) {
+  EXPECT_TRUE(IsNear("generat", "generate"));
+  EXPECT_TRUE(IsNear("sart", "start"));
+  EXPECT_TRUE(IsNear("warm_up_steps", "warmup_steps"));
+  EXPECT_TRUE(IsNear("dn", "down"));
+  EXPECT_FALSE(IsNear("frobnicate", "generate"));
+  EXPECT_FALSE(IsNear("foo", "log"));
+  EXPECT_FALSE(IsNear(std::string(1 << 20, 'x'), "steps"));
+}
+
 }  // namespace
 }  // namespace longhaul::run

@@ -104,8 +104,8 @@ TEST(ParseRunFile, MisspeltKeysNameLineAndNearest) {
   EXPECT_EQ(ErrorOf(Changed("warmup_steps", "warm_up_steps")),
             "first.yaml:9: unknown key 'train.schedule.warm_up_steps'; did you mean "
             "'warmup_steps'?");
-  EXPECT_EQ(ErrorOf(Changed("tokenizer: bytes", "id: x")).substr(0, 40),
-            "first.yaml:3: unknown key 'data.id'; did");
+  EXPECT_EQ(ErrorOf(Changed("tokenizer: bytes", "id: x")).substr(0, 50),
+            "first.yaml:3: unknown key 'data.id'; known here: t");
 }
 
 TEST(ParseRunFile, WrongTypesNameLineAndKey) {
