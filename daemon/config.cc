@@ -86,6 +86,7 @@ struct CommonFields {
   TlsFiles tls;
   LogLevel log_level = LogLevel::kInfo;
   MetricsConfig metrics;
+  std::string security_place;
 };
 
 std::vector<Field> FieldsOf(CommonFields& common) {
@@ -132,6 +133,8 @@ absl::Status CheckTls(const KeyLines& lines, CommonFields& common) {
               "file that only its owner may read (mode 0600), the same for all");
   }
   if (any) common.security.tls = tls;
+  const std::string key = any ? "tls" : "cluster_token_file";
+  common.security_place = absl::StrCat(lines.Where(key), ": '", key, "'");
   return absl::OkStatus();
 }
 
@@ -250,6 +253,7 @@ absl::StatusOr<CoordinatorConfig> ParseCoordinatorConfig(absl::string_view yaml,
   config.security = common.security;
   config.log_level = common.log_level;
   config.metrics = common.metrics;
+  config.security_place = common.security_place;
   return config;
 }
 
@@ -272,6 +276,7 @@ absl::StatusOr<WorkerConfig> ParseWorkerConfig(absl::string_view yaml,
   config.security = common.security;
   config.log_level = common.log_level;
   config.metrics = common.metrics;
+  config.security_place = common.security_place;
   return config;
 }
 

@@ -58,6 +58,7 @@ struct CoordinatorConfig {
   std::vector<LinkConfig> links;
   LogLevel log_level = LogLevel::kInfo;
   MetricsConfig metrics;
+  std::string security_place;  // "FILE:LINE: 'KEY'" of what names the files of `security`
 };
 
 struct WorkerConfig {
@@ -78,6 +79,7 @@ struct WorkerConfig {
   SecurityConfig security;
   LogLevel log_level = LogLevel::kInfo;
   MetricsConfig metrics;
+  std::string security_place;  // as the coordinator's
 };
 
 // Reads the text of a file. Relative paths in it count from the file's folder. InvalidArgument

@@ -62,7 +62,9 @@ int RunRole(const Role<Config>& role, const Arguments& arguments) {
   if (!config.ok()) return Fail(log, config.status(), kBadUsage);
   log.SetLevel(config->log_level);
   absl::StatusOr<std::unique_ptr<Credentials>> credentials = Credentials::Load(config->security);
-  if (!credentials.ok()) return Fail(log, credentials.status(), kBadUsage);
+  if (!credentials.ok()) {
+    return Fail(log, Annotate(credentials.status(), config->security_place), kBadUsage);
+  }
   if (absl::Status folder = CheckFolder(config->folder); !folder.ok()) {
     // The service manager does not start a daemon again after kBadUsage.
     const int code = absl::IsInvalidArgument(folder) ? kBadUsage : kFailed;

@@ -87,6 +87,9 @@ TEST_F(ProcessTest, BadUsageAndBadConfigurationEndWithTwo) {
   std::string printed;
   EXPECT_EQ(RunLonghauld({}, folder_, printed), 2);
   EXPECT_EQ(RunLonghauld({"cordinator"}, folder_, printed), 2);
+  EXPECT_THAT(printed, HasSubstr("the nearest is 'coordinator'"));
+  EXPECT_EQ(RunLonghauld({"frobnicate"}, folder_, printed), 2);
+  EXPECT_THAT(printed, HasSubstr("unknown command 'frobnicate' of longhauld; longhauld --help"));
   EXPECT_EQ(RunLonghauld({"worker"}, folder_, printed), 2);
   EXPECT_EQ(RunLonghauld({"worker", "--config", folder_ + "/absent.yaml"}, folder_, printed), 2);
   EXPECT_THAT(printed, HasSubstr("absent.yaml"));
@@ -94,6 +97,13 @@ TEST_F(ProcessTest, BadUsageAndBadConfigurationEndWithTwo) {
   EXPECT_EQ(RunLonghauld({"worker", "--config", config}, folder_, printed), 2);
   EXPECT_THAT(printed, HasSubstr("w.yaml:2"));
   EXPECT_THAT(printed, HasSubstr("did you mean 'site'?"));
+  const std::string secret = Write("s.yaml", "site: a\nfolder: x\ncluster_token_file: absent\n");
+  EXPECT_EQ(RunLonghauld({"worker", "--config", secret, "--check"}, folder_, printed), 2);
+  EXPECT_THAT(printed, HasSubstr("s.yaml:3: 'cluster_token_file': cannot open"));
+  const std::string tls =
+      Write("t.yaml", "site: a\nfolder: x\ntls:\n  certificate: a\n  key: b\n  ca: absent.crt\n");
+  EXPECT_EQ(RunLonghauld({"worker", "--config", tls, "--check"}, folder_, printed), 2);
+  EXPECT_THAT(printed, HasSubstr("t.yaml:3: 'tls': CA: cannot open"));
   EXPECT_EQ(RunLonghauld({"--version"}, folder_, printed), 0);
   EXPECT_THAT(printed, testing::StartsWith("longhauld "));
   for (const char* word : {"--version", "--help"}) {

@@ -49,8 +49,9 @@ absl::Status FileError(absl::string_view what, const std::string& path, absl::st
 
 absl::StatusOr<std::vector<Certificate>> ReadCertificates(absl::string_view what,
                                                           const std::string& path) {
-  LH_ASSIGN_OR_RETURN(const std::string pem, ReadFile(path, kPemBytesMax));
-  const Memory memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const absl::StatusOr<std::string> pem = ReadFile(path, kPemBytesMax);
+  if (!pem.ok()) return Annotate(pem.status(), what);
+  const Memory memory(BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())));
   std::vector<Certificate> certificates;
   while (certificates.size() < kCertificatesMax) {
     Certificate certificate(PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr));
