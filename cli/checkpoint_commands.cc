@@ -11,6 +11,7 @@
 #include "checkpoint/shard.h"
 #include "cli/client.h"
 #include "cli/context.h"
+#include "cli/option_values.h"
 #include "cli/output.h"
 #include "model/family.h"
 #include "nlohmann/json.hpp"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/context.h"
+#include "cli/option_values.h"
 #include "cli/output.h"
 
 namespace longhaul::cli {
@@ -159,7 +160,9 @@ std::string BashCompletion(const CLI::App& app) {
 void RegisterCompletionCommand(CLI::App& app, Context& context, Command& chosen) {
   CLI::App* completion = app.add_subcommand("completion", "print a shell completion script");
   auto shell = std::make_shared<std::string>();
-  completion->add_option("shell", *shell, "bash")->required()->check(CLI::IsMember({"bash"}));
+  completion->add_option("shell", *shell, "of which the script is")
+      ->required()
+      ->check(OneOf({"bash"}));
   completion->callback([&app, &chosen, shell] {
     chosen = [&app, shell](Context&) {
       Print(BashCompletion(app));

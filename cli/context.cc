@@ -2,10 +2,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "cli/option_values.h"
 #include "cli/output.h"
 
 namespace longhaul::cli {
@@ -16,20 +15,10 @@ std::string Context::LocalDir() const {
   return absl::StrCat(home != nullptr ? home : ".", "/.longhaul/local");
 }
 
-CLI::Validator WholeNumber() {
-  const auto problem = [](const std::string& text) -> std::string {
-    int64_t value = 0;
-    if (absl::SimpleAtoi(text, &value) && value >= 0) return "";
-    return absl::StrCat("must be a whole number from 0 to ", std::numeric_limits<int64_t>::max(),
-                        ", not ", text);
-  };
-  return CLI::Validator(problem, "WHOLE");
-}
-
 void AddCommonOptions(CLI::App& app, Context& context) {
   app.add_option("--coordinator", context.coordinator,
                  "coordinator as HOST:PORT (else $LONGHAUL_COORDINATOR, else the local cluster)");
-  app.add_option("--dir", context.dir, "folder of the local cluster (~/.longhaul/local)");
+  AddDirOption(app, context);
   app.add_option("--token-file", context.token_file,
                  "cluster token (else $LONGHAUL_TOKEN_FILE; the local cluster has its own)");
   app.add_option("--tls-ca", context.tls_ca, "CA certificate: use mutual TLS");
@@ -42,8 +31,16 @@ void AddCommonOptions(CLI::App& app, Context& context) {
                "without TLS to an address that is not loopback: others on the network can read and "
                "change everything")
       ->envname("LONGHAUL_INSECURE");
-  app.add_option("--output", context.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+  AddOutputOption(app, context);
+}
+
+void AddDirOption(CLI::App& app, Context& context) {
+  app.add_option("--dir", context.dir, "folder of the local cluster (~/.longhaul/local)");
+}
+
+void AddOutputOption(CLI::App& app, Context& context) {
+  app.add_option("--output", context.output, "for people, or JSON with one object a line")
+      ->check(OneOf({"text", "json"}))
       ->capture_default_str();
 }
 

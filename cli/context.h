@@ -33,11 +33,11 @@ struct Context {
 // A command is registered with the parser and says what to do when it was chosen.
 using Command = std::function<int(Context&)>;
 
-// A whole number of at least 0, for options that count: a negative one would be taken as unsigned.
-CLI::Validator WholeNumber();
-
-// Adds the options of Context to a subcommand.
+// Adds the options of Context to a subcommand that talks to a coordinator.
 void AddCommonOptions(CLI::App& app, Context& context);
+// Only where the local cluster is, or only how to print.
+void AddDirOption(CLI::App& app, Context& context);
+void AddOutputOption(CLI::App& app, Context& context);
 
 // Prints "longhaul: <message>" on stderr and gives the exit code for the status: bad input, cannot
 // reach, or failed.

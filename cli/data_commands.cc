@@ -1,15 +1,18 @@
 // longhaul data prepare
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status_macros.h"
 #include "cli/context.h"
 #include "cli/local_process.h"
+#include "cli/option_values.h"
 #include "cli/python.h"
 
 namespace longhaul::cli {
@@ -62,7 +65,18 @@ std::vector<std::string> ToolArguments(const Context& context, const PrepareOpti
   return arguments;
 }
 
+// Before a Python is looked for, or installed: who misspelt a name should hear of that.
+absl::Status CheckReadable(const PrepareOptions& options) {
+  std::vector<std::string> paths = options.inputs;
+  if (options.tokenizer != kBytes) paths.push_back(options.tokenizer);
+  for (const std::string& path : paths) {
+    if (::access(path.c_str(), R_OK) != 0) return ErrnoStatus(errno, "read", path);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Prepare(const Context& context, const PrepareOptions& options) {
+  LH_RETURN_IF_ERROR(CheckReadable(options));
   LH_ASSIGN_OR_RETURN(const std::string tool, ToolFolder());
   const char* const home = std::getenv("HOME");
   LH_ASSIGN_OR_RETURN(
@@ -98,12 +112,12 @@ void RegisterDataCommands(CLI::App& app, Context& context, Command& chosen) {
   prepare
       ->add_option("--format", options->format,
                    "llmc (headed), megatron (.bin and .idx), or raw (docs/formats.md)")
-      ->check(CLI::IsMember({"llmc", "megatron", "raw"}))
+      ->check(OneOf({"llmc", "megatron", "raw"}))
       ->capture_default_str();
   prepare
       ->add_option("--documents", options->documents,
                    "what a document is in text: files, lines, or blank (parted by blank lines)")
-      ->check(CLI::IsMember({"files", "lines", "blank"}))
+      ->check(OneOf({"files", "lines", "blank"}))
       ->capture_default_str();
   prepare->add_option("--jsonl-field", options->jsonl_field,
                       "the field with the text (text); all inputs are then JSON lines");
@@ -112,13 +126,12 @@ void RegisterDataCommands(CLI::App& app, Context& context, Command& chosen) {
                    "token or id behind each document; auto: the tokenizer's own; or none")
       ->capture_default_str();
   prepare->add_option("--width", options->width, "bits of a token: auto, 16 or 32")
-      ->check(CLI::IsMember({"auto", "16", "32"}))
+      ->check(OneOf({"auto", "16", "32"}))
       ->capture_default_str();
   prepare->add_flag("--force", options->force, "replace what --to names");
   prepare->add_flag("--install", options->install,
                     "install tokenizers with pip into ~/.longhaul/python if no Python has it");
-  prepare->add_option("--output", context.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  AddOutputOption(*prepare, context);
   prepare->callback([&chosen, options] {
     chosen = [options](Context& c) { return Fail(Prepare(c, *options)); };
   });

@@ -1,5 +1,7 @@
 // longhaul doctor
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "cli/local_cluster.h"
 #include "cli/local_process.h"
 #include "cli/output.h"
+#include "cli/target.h"
 #include "daemon/rpc/protocol.h"
 #include "nlohmann/json.hpp"
 
@@ -77,6 +80,32 @@ void CheckLocalProcesses(const Context& context, std::vector<Finding>& findings)
   }
 }
 
+// The names of the local cluster's workers, where that is what is looked at; else nothing.
+std::optional<std::set<std::string>> LocalNames(const Context& context) {
+  if (!IsLocalTarget(context)) return std::nullopt;
+  const auto cluster = ReadLocalCluster(context.LocalDir());
+  if (!cluster.ok() || !cluster->has_value()) return std::nullopt;
+  std::set<std::string> names;
+  for (const LocalProcess& process : (*cluster)->processes) names.insert(process.name);
+  return names;
+}
+
+// A node of a local cluster that does not serve.
+Finding LocalFinding(const v1::NodeSummary& node, const std::set<std::string>& local,
+                     const std::string& dir) {
+  const std::string what = absl::StrCat("node ", node.node());
+  const std::string text = absl::StrCat(node.state(), ": ", node.reason());
+  if (!local.contains(node.node())) {
+    return Warning(what, absl::StrCat("of an earlier local cluster with more workers; ", text),
+                   "nothing; longhaul down and longhaul up with more --workers bring it back");
+  }
+  const std::string again =
+      absl::StrCat("longhaul down --dir ", dir, ", then longhaul up --detach --dir ", dir);
+  if (node.state() == "drained") return Warning(what, text, "to have it back: " + again);
+  if (node.state() == "draining") return Warning(what, text, "wait until its run has left it");
+  return Problem(what, text, absl::StrCat("see ", dir, "/", node.node(), "/log; then ", again));
+}
+
 std::string RemedyFor(const v1::NodeSummary& node) {
   if (node.state() == "draining") return "wait until its run has left it";
   const std::string start = "longhauld worker --config FILE";
@@ -85,7 +114,9 @@ std::string RemedyFor(const v1::NodeSummary& node) {
                       start);
 }
 
-void CheckNodes(const v1::ListNodesResponse& nodes, std::vector<Finding>& findings) {
+void CheckNodes(const Context& context, const v1::ListNodesResponse& nodes,
+                std::vector<Finding>& findings) {
+  const std::optional<std::set<std::string>> local = LocalNames(context);
   if (nodes.nodes().empty()) {
     findings.push_back(
         Problem("nodes", "no worker has joined", "start one with: longhauld worker --config FILE"));
@@ -93,7 +124,9 @@ void CheckNodes(const v1::ListNodesResponse& nodes, std::vector<Finding>& findin
   const std::string own = daemon::OwnProtocol().build;
   for (const v1::NodeSummary& node : nodes.nodes()) {
     const std::string what = absl::StrCat("node ", node.node());
-    if (node.state() != "connected") {
+    if (node.state() != "connected" && local.has_value()) {
+      findings.push_back(LocalFinding(node, *local, context.LocalDir()));
+    } else if (node.state() != "connected") {
       findings.push_back(
           Problem(what, absl::StrCat(node.state(), ": ", node.reason()), RemedyFor(node)));
     } else if (node.version() != own) {
@@ -151,13 +184,13 @@ void CheckCluster(const Context& context, std::vector<Finding>& findings) {
   } else {
     findings.push_back(Problem("coordinator", match, "install the same build on both"));
   }
-  CheckNodes(*nodes, findings);
+  CheckNodes(context, *nodes, findings);
   CheckNumericClasses(*nodes, findings);
 }
 
 int Doctor(Context& context) {
   std::vector<Finding> findings;
-  CheckLocalProcesses(context, findings);
+  if (IsLocalTarget(context)) CheckLocalProcesses(context, findings);
   CheckCluster(context, findings);
   bool bad = false;
   std::vector<std::vector<std::string>> rows;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "cli/interrupt_note.h"
 #include "cli/local_process.h"
 #include "cli/output.h"
 #include "cli/run_views.h"
@@ -25,7 +26,11 @@ constexpr absl::Duration kLongestPause = absl::Seconds(5);
 class Follower {
  public:
   Follower(std::string run, const FollowOptions& options, bool json)
-      : run_(std::move(run)), json_(json), good_(options.good), after_(options.after_step) {}
+      : run_(std::move(run)),
+        json_(json),
+        good_(options.good),
+        told_(options.told),
+        after_(options.after_step) {}
 
   void OnUpdate(const v1::WatchRunResponse& update) {
     if (update.has_summary()) {
@@ -66,9 +71,10 @@ class Follower {
 
  private:
   void OnSummary(const v1::RunSummary& summary) {
+    const bool is_told = !last_.has_value() && summary.reason() == told_;
     const bool changed = !last_.has_value() || summary.state() != last_->state();
     last_ = summary;
-    if (!json_ && changed && !at_rest()) {  // the end is told by Finish
+    if (!json_ && changed && !is_told && !at_rest()) {  // the end is told by Finish
       bar_.reset();
       std::fprintf(stderr, "run %s: %s%s%s\n", run_.c_str(), summary.state().c_str(),
                    summary.reason().empty() ? "" : ", ", Printable(summary.reason()).c_str());
@@ -97,6 +103,7 @@ class Follower {
   const std::string run_;
   const bool json_;
   const GoodEnd good_;
+  const std::string told_;
   uint64_t after_;
   std::unique_ptr<ProgressBar> bar_;
   std::optional<v1::RunSummary> last_;
@@ -119,6 +126,11 @@ absl::StatusOr<std::unique_ptr<Client>> Reconnect(const Context& context) {
 
 int FollowRun(const Context& context, std::unique_ptr<Client> client, const std::string& run,
               const FollowOptions& options) {
+  const InterruptNote note(
+      options.good == GoodEnd::kDoneOrStopped
+          ? absl::StrCat("run ", run, " stops all the same; longhaul run show ", run, " tells when")
+          : absl::StrCat("run ", run, " goes on; longhaul run watch ", run,
+                         " follows it, longhaul run stop ", run, " stops it"));
   Follower follower(run, options, context.json());
   while (!follower.at_rest()) {
     absl::Status status =

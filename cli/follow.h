@@ -17,6 +17,7 @@ enum class GoodEnd { kDone, kDoneOrStopped };
 struct FollowOptions {
   uint64_t after_step = 0;
   GoodEnd good = GoodEnd::kDone;
+  std::string told = "";  // the reason of the run's state that the person has read already
 };
 
 // Follows a run to its rest: a progress bar, or one JSON object a step. A coordinator that goes

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/hugging_face.h"
 #include "cli/context.h"
+#include "cli/option_values.h"
 #include "cli/output.h"
 #include "cli/sampler.h"
 #include "nlohmann/json.hpp"
@@ -131,8 +132,7 @@ std::string IsTemperature(const std::string& text) {
 
 void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen) {
   CLI::App* generate = app.add_subcommand("generate", "continue a text with an exported model");
-  generate->add_option("--output", context.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  AddOutputOption(*generate, context);
   auto options = std::make_shared<GenerateOptions>();
   generate
       ->add_option("--checkpoint", options->checkpoint,
@@ -142,7 +142,7 @@ void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen) {
   generate->add_option("--prompt-tokens", options->prompt_tokens, "token ids to continue: 1,2,3")
       ->excludes(prompt);
   generate->add_option("--tokens", options->tokens, "how many to add")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
+      ->check(Within(0, int64_t{1} << 30))
       ->capture_default_str();
   generate->add_option("--temperature", options->sampling.temperature, "0: the likeliest token")
       ->check(IsTemperature)
@@ -154,7 +154,7 @@ void RegisterGenerateCommand(CLI::App& app, Context& context, Command& chosen) {
       ->check(WholeNumber())
       ->capture_default_str();
   generate->add_option("--threads", options->threads, "threads (all cores)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Within(1, 1024));
   generate->add_option("--logits-to", options->logits_to,
                        "write the prompt's logits as JSON to this file instead of generating");
   generate->callback(

@@ -19,6 +19,7 @@
 #include "cli/context.h"
 #include "cli/local_cluster.h"
 #include "cli/local_process.h"
+#include "cli/option_values.h"
 #include "cli/output.h"
 #include "cli/stopped_runs.h"
 #include "nlohmann/json.hpp"
@@ -99,9 +100,9 @@ void PrintUp(const Context& context, const LocalCluster& cluster,
                    {"sites", options.sites}});
     return;
   }
-  Print(absl::StrCat("coordinator ", cluster.coordinator, ", ", options.workers, " workers in ",
-                     options.sites, options.sites == 1 ? " site" : " sites", "; folder ",
-                     options.dir, "\n"));
+  Print(absl::StrCat("coordinator ", cluster.coordinator, ", ", options.workers,
+                     options.workers == 1 ? " worker in " : " workers in ", options.sites,
+                     options.sites == 1 ? " site" : " sites", "; folder ", options.dir, "\n"));
   if (!options.detach) Print("Ctrl+C stops the cluster\n");
 }
 
@@ -178,24 +179,26 @@ int Down(Context& context, const DownOptions& options) {
 void RegisterLocalCommands(CLI::App& app, Context& context, Command& chosen) {
   auto options = std::make_shared<LocalClusterOptions>();
   CLI::App* up = app.add_subcommand("up", "start a local cluster of real daemons");
-  AddCommonOptions(*up, context);
+  AddDirOption(*up, context);
+  AddOutputOption(*up, context);
   up->add_option("--workers", options->workers, "number of workers")
-      ->check(CLI::Range(1, 64))
+      ->check(Within(1, 64))
       ->capture_default_str();
   up->add_option("--sites", options->sites, "number of sites they are spread over")
-      ->check(CLI::Range(1, 64))
+      ->check(Within(1, 64))
       ->capture_default_str();
   up->add_option("--threads", options->threads, "threads of each worker (cores shared out evenly)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Within(1, 1024));
   up->add_flag("--detach", options->detach, "return once it is ready; `longhaul down` stops it");
   up->callback([&chosen, options] { chosen = [options](Context& c) { return Up(c, *options); }; });
 
   auto down_options = std::make_shared<DownOptions>();
   CLI::App* down = app.add_subcommand("down", "stop the local cluster; its runs are kept");
-  AddCommonOptions(*down, context);
+  AddDirOption(*down, context);
+  AddOutputOption(*down, context);
   down->add_option("--patience", down_options->patience_seconds,
                    "seconds for an orderly end before it is enforced")
-      ->check(CLI::Range(1, 3600))
+      ->check(Within(1, 3600))
       ->capture_default_str();
   down->callback([&chosen, down_options] {
     chosen = [down_options](Context& c) { return Down(c, *down_options); };

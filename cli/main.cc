@@ -5,9 +5,11 @@
 #include <string>
 
 #include "cli/context.h"
+#include "cli/option_values.h"
 #include "cli/output.h"
 #include "daemon/command_line.h"
 #include "daemon/rpc/grpc_log.h"
+#include "daemon/rpc/protocol.h"
 
 namespace longhaul::cli {
 namespace {
@@ -18,6 +20,8 @@ int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
   daemon::SilenceGrpc();
   CLI::App app{"Longhaul trains one model across data centres.", "longhaul"};
+  app.formatter(HelpFormatter());
+  app.set_version_flag("--version", "longhaul " + daemon::OwnProtocol().build);
   app.require_subcommand(1);
   app.fallthrough(false);
   Context context;

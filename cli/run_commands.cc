@@ -10,6 +10,7 @@
 #include "cli/client.h"
 #include "cli/context.h"
 #include "cli/follow.h"
+#include "cli/option_values.h"
 #include "cli/output.h"
 #include "cli/run_views.h"
 #include "cli/submit.h"
@@ -93,7 +94,7 @@ int List(Context& context) {
     PrintRunTable(*runs);
     return kExitDone;
   }
-  for (const v1::RunSummary& run : runs->runs()) PrintJsonLine(RunToJson(run));
+  for (const v1::RunSummary& run : runs->runs()) PrintJsonLine(RunLineToJson(run));
   return kExitDone;
 }
 
@@ -127,8 +128,9 @@ int Stop(Context& context, const RunOptions& options) {
   auto run = (*client)->ShowRun(options.run);
   if (absl::IsNotFound(run.status())) return kExitDone;  // it was not planned yet
   if (!run.ok()) return Fail(run.status());
-  return FollowRun(context, *std::move(client), options.run,
-                   {.after_step = run->steps(), .good = GoodEnd::kDoneOrStopped});
+  return FollowRun(
+      context, *std::move(client), options.run,
+      {.after_step = run->steps(), .good = GoodEnd::kDoneOrStopped, .told = run->reason()});
 }
 
 int Resume(Context& context, const RunOptions& options) {
@@ -179,9 +181,9 @@ void RegisterRunCommands(CLI::App& app, Context& context, Command& chosen) {
   CLI::App* resume = add("resume", "continue from a checkpoint", Resume);
   resume->add_option("run", options->run, "name of the run")->required();
   resume->add_option("--stages", options->changes.stages, "number of stages (as before)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Within(1, 1024));
   resume->add_option("--replicas", options->changes.replicas, "replicas of every stage (as before)")
-      ->check(CLI::Range(1, 64));
+      ->check(Within(1, 64));
   resume
       ->add_option("--step", options->changes.step,
                    "step of the checkpoint to go back to, 0: the beginning (the newest)")

@@ -41,6 +41,15 @@ std::string Loss(const v1::RunSummary& run) {
   return run.step() == 0 ? "-" : absl::StrFormat("%.4f", run.loss());
 }
 
+// Measured and predicted, as far as there are any.
+std::string StepTime(const v1::RunSummary& run) {
+  const std::string measured = FormatSeconds(run.step_seconds());
+  const std::string predicted = FormatSeconds(run.predicted_step_seconds());
+  if (run.predicted_step_seconds() <= 0) return "";
+  if (run.step_seconds() <= 0) return absl::StrCat("   (predicted step ", predicted, ")");
+  return absl::StrCat("   (a step takes ", measured, ", predicted ", predicted, ")");
+}
+
 // Who runs which stage, and why.
 void PrintStages(const v1::RunSummary& run) {
   if (run.stages_size() == 0) return;
@@ -76,7 +85,7 @@ std::string CheckpointOf(const v1::RunSummary& run, const std::string& none) {
   return run.has_checkpoint() ? absl::StrCat("step ", run.checkpoint_step()) : none;
 }
 
-nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
+nlohmann::ordered_json RunLineToJson(const v1::RunSummary& run) {
   nlohmann::ordered_json object = {{"run", run.run()},
                                    {"state", run.state()},
                                    {"reason", run.reason()},
@@ -91,7 +100,14 @@ nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
                                    {"tokens_per_second", run.tokens_per_second()}};
   if (run.step() > 0) object["loss"] = run.loss();
   if (run.has_validation()) object["validation_loss"] = run.validation_loss();
+  if (run.step_seconds() > 0) object["step_seconds"] = run.step_seconds();
   object["predicted_step_seconds"] = run.predicted_step_seconds();
+  object["stage_count"] = run.stage_count();
+  return object;
+}
+
+nlohmann::ordered_json RunToJson(const v1::RunSummary& run) {
+  nlohmann::ordered_json object = RunLineToJson(run);
   auto stages = nlohmann::ordered_json::array();
   for (const v1::StageSummary& stage : run.stages()) {
     stages.push_back({{"stage", stage.stage()},
@@ -150,11 +166,8 @@ void PrintRun(const v1::RunSummary& run) {
                    run.phase(), ")\nstep        ", Progress(run), "\nloss        ", Loss(run));
   if (run.has_validation())
     absl::StrAppendFormat(&head, "   validation %.4f", run.validation_loss());
-  absl::StrAppend(&head, "\ntokens/s    ", FormatRate(run.tokens_per_second()));
-  if (run.predicted_step_seconds() > 0) {
-    absl::StrAppend(&head, "   (predicted step ", FormatSeconds(run.predicted_step_seconds()), ")");
-  }
-  absl::StrAppend(&head, "\ncheckpoint  ", CheckpointOf(run, "none yet"), "\n");
+  absl::StrAppend(&head, "\ntokens/s    ", FormatRate(run.tokens_per_second()), StepTime(run),
+                  "\ncheckpoint  ", CheckpointOf(run, "none yet"), "\n");
   if (run.skipped_steps() > 0) {
     absl::StrAppend(&head, "skipped     ", run.skipped_steps(),
                     " steps had a gradient that was not finite\n");

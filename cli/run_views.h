@@ -15,7 +15,9 @@ bool IsOver(const v1::RunSummary& run);
 // "step 40", or `none` where there is no good checkpoint.
 std::string CheckpointOf(const v1::RunSummary& run, const std::string& none);
 
-// One object of `run show --output json`, and of `run watch`.
+// One object of `run ls --output json`; of `run show`, which has the stages, the plan and the run's
+// file as well; and of `run watch`.
+nlohmann::ordered_json RunLineToJson(const v1::RunSummary& run);
 nlohmann::ordered_json RunToJson(const v1::RunSummary& run);
 nlohmann::ordered_json StepToJson(const std::string& run, const v1::WatchedStep& step);
 

@@ -34,6 +34,19 @@ TEST(RunViews, ACheckpointOfStep0IsOne) {
   EXPECT_EQ(RunToJson(run)["has_checkpoint"], true);
 }
 
+TEST(RunViews, TheMeasuredStepStandsBesideThePredictedOne) {
+  v1::RunSummary run;
+  run.set_run("first");
+  run.set_predicted_step_seconds(1.25);
+  EXPECT_THAT(Printed(run), HasSubstr("(predicted step 1.2 s)\n"));
+  EXPECT_FALSE(RunLineToJson(run).contains("step_seconds"));
+  run.set_step_seconds(1.5);
+  EXPECT_THAT(Printed(run), HasSubstr("(a step takes 1.5 s, predicted 1.2 s)\n"));
+  EXPECT_EQ(RunLineToJson(run)["step_seconds"], 1.5);
+  EXPECT_FALSE(RunLineToJson(run).contains("plan"));
+  EXPECT_TRUE(RunToJson(run).contains("plan"));
+}
+
 TEST(RunViews, ARunIsOverOnceNothingMoreHappensByItself) {
   v1::RunSummary run;
   for (const char* state : {"pending", "running"}) {

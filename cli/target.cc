@@ -24,12 +24,16 @@ struct Found {
   bool is_local_cluster = false;
 };
 
-absl::StatusOr<Found> FindAddress(const Context& context) {
+// What the command line or the environment says; nothing: the local cluster is meant.
+std::optional<Found> FindGivenAddress(const Context& context) {
   if (!context.coordinator.empty()) return Found{context.coordinator, "--coordinator"};
   const std::string environment = Environment("LONGHAUL_COORDINATOR");
-  if (!environment.empty() && context.dir.empty()) {
-    return Found{environment, "LONGHAUL_COORDINATOR"};
-  }
+  if (environment.empty() || !context.dir.empty()) return std::nullopt;
+  return Found{environment, "LONGHAUL_COORDINATOR"};
+}
+
+absl::StatusOr<Found> FindAddress(const Context& context) {
+  if (const std::optional<Found> given = FindGivenAddress(context)) return *given;
   LH_ASSIGN_OR_RETURN(const std::optional<LocalCluster> local,
                       ReadLocalCluster(context.LocalDir()));
   if (local.has_value()) {
@@ -92,6 +96,13 @@ absl::StatusOr<Target> FindTarget(const Context& context) {
   }
   LH_ASSIGN_OR_RETURN(target.security.cluster_token_file, FindTokenFile(context, found, *address));
   return target;
+}
+
+bool IsLocalTarget(const Context& context) {
+  const std::optional<Found> given = FindGivenAddress(context);
+  if (!given.has_value()) return true;
+  const auto address = daemon::ParseAddress(given->address);
+  return address.ok() && IsLocalClusters(context, *address);
 }
 
 }  // namespace longhaul::cli

@@ -23,6 +23,9 @@ struct Target {
 // address that is not loopback with neither TLS nor --insecure.
 absl::StatusOr<Target> FindTarget(const Context& context);
 
+// Whether commands talk to the local cluster: no other address is given, or its own is.
+bool IsLocalTarget(const Context& context);
+
 }  // namespace longhaul::cli
 
 #endif  // LONGHAUL_CLI_TARGET_H_

@@ -60,6 +60,19 @@ TEST_F(TargetTest, TheLocalClustersTokenIsForItsOwnAddressOnly) {
   ExpectRefused("for that cluster only");
 }
 
+TEST_F(TargetTest, OnlyTheLocalClustersAddressMeansTheLocalCluster) {
+  EXPECT_TRUE(IsLocalTarget(context_));
+  context_.coordinator = "127.0.0.1:7";
+  EXPECT_TRUE(IsLocalTarget(context_));
+  context_.coordinator = "localhost:8";
+  EXPECT_FALSE(IsLocalTarget(context_));
+  context_.coordinator = "";
+  ::setenv("LONGHAUL_COORDINATOR", "hub.example.org:7", 1);
+  EXPECT_TRUE(IsLocalTarget(context_));  // --dir is given
+  context_.dir = "";
+  EXPECT_FALSE(IsLocalTarget(context_));
+}
+
 TEST_F(TargetTest, NoTokenIsTakenFromAClusterThatCannotBeRead) {
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/cluster.json", "{").ok());
   ExpectRefused("is damaged");

@@ -24,8 +24,7 @@ int Version(Context& context) {
 
 void RegisterVersionCommand(CLI::App& app, Context& context, Command& chosen) {
   CLI::App* version = app.add_subcommand("version", "version of this command");
-  version->add_option("--output", context.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  AddOutputOption(*version, context);
   version->callback([&chosen] { chosen = Version; });
 }
 

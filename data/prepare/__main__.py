@@ -102,6 +102,10 @@ def convert(reader, tokenizer, end, output, progress):
         raise BadInput("the input has no text, so there are no tokens")
 
 
+def counted(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def report(args, output, vocabulary, end):
     width = {"H": "uint16", "I": "uint32", "i": "int32"}[output.typecode]
     if args.output == "json":
@@ -109,7 +113,8 @@ def report(args, output, vocabulary, end):
                           "documents": output.documents, "vocab": vocabulary, "width": width,
                           "end_of_document": end}))
         return
-    print(f"{' and '.join(output.paths)}: {output.tokens} tokens in {output.documents} documents")
+    print(f"{' and '.join(output.paths)}: {counted(output.tokens, 'token')} in "
+          f"{counted(output.documents, 'document')}")
     keys = [f"train: {output.paths[0]}", f"tokenizer: {width if args.format == 'raw' else 'auto'}"]
     if end is not None and args.format != "megatron":
         keys.append(f"end_of_document: {end}")

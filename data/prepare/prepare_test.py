@@ -70,6 +70,13 @@ class PrepareTest(unittest.TestCase):
         return documents
 
 
+class Report(PrepareTest):
+    def test_one_is_singular(self):
+        self.write("a", b"x")
+        done = self.run_tool("a", "--to", "a.bin", "--end-of-document", "none")
+        self.assertIn("a.bin: 1 token in 1 document\n", done.stdout)
+
+
 class Separators(PrepareTest):
     TEXT = "one\ntwo é\r\n\n  \nthree\n\n\nfour\nfive".encode()
 

@@ -145,6 +145,8 @@ def bad_preparation(check):
             "--end-of-document", "65536")
     os.environ["LONGHAUL_PYTHON"] = "/nonexistent/python3"
     refused("no Python", ["LONGHAUL_PYTHON", "/nonexistent"], "text.txt", *to, code=FAILED)
+    refused("no such tokenizer", ["nowhere.json"], "text.txt", "--tokenizer", "nowhere.json",
+            "--to", "prepared.bin")
     del os.environ["LONGHAUL_PYTHON"]
     if sorted(path.name for path in folder.iterdir()) != before:
         raise Failure("a refused preparation left a file")
