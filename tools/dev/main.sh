@@ -10,6 +10,7 @@ usage: ./dev COMMAND
   demo [--text FILE]   build, train a small GPT on four workers in two sites, sample from it
   test [REGEX]         build and run every test (or those whose name matches)
   build                a release build: build/bin/longhaul and build/bin/longhauld
+  install [PREFIX]     build, and install what deploy/README.md needs under PREFIX (/usr/local)
   build --cuda [ARCHITECTURES]
                        the CUDA kernels and their tests, in build-cuda: for cards of 8.0, 8.6, 8.9,
                        9.0 and later, or those given ("90"); runs the tests if there is a card
@@ -47,6 +48,14 @@ command_build() {
   configure build -DCMAKE_BUILD_TYPE=Release
   say "building (release)"
   compile build all
+}
+
+# Unlike the build, which needs no more than the user's own rights, this writes where PREFIX is.
+command_install() {
+  command_build
+  say "installing under ${1:-/usr/local}"
+  cmake --install build --strip --prefix "${1:-/usr/local}" >build/install.log ||
+    die "installing failed; see build/install.log"
 }
 
 # run_tests DIR CTEST_OPTION...: -j counts halves of a core, as the tests' PROCESSORS do: one that
@@ -131,7 +140,9 @@ main() {
   local command=${1:-help}
   [ $# -gt 0 ] && shift
   case $command in
-    setup | build | test | lint | sanitize | fuzz | bench | demo | clean) "command_$command" "$@" ;;
+    setup | build | install | test | lint | sanitize | fuzz | bench | demo | clean)
+      "command_$command" "$@"
+      ;;
     help | -h | --help) usage ;;
     *)
       usage >&2
