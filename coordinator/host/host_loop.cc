@@ -107,10 +107,11 @@ std::optional<Event> HostLoop::NextEvent() {
       }
     }
     std::optional<Event> event = events_.Pop(absl::InfinitePast());
-    if (!event.has_value()) {
-      Flush();
-      event = events_.Pop(next_tick_);
+    if (!event.has_value() && !batch_.empty()) {
+      Flush();  // may take long: somebody may have come meanwhile
+      continue;
     }
+    if (!event.has_value()) event = events_.Pop(next_tick_);
     if (event.has_value()) return event;
   }
 }

@@ -57,6 +57,11 @@ class HostLoop : public CoordinatorHost {
     std::set<std::string> runs, nodes;  // whose records changed
     std::vector<control::StepReport> reports;
     std::vector<AcknowledgeStep> acknowledgements;  // one of a session and epoch, the newest
+
+    bool empty() const {
+      return effects.empty() && runs.empty() && nodes.empty() && reports.empty() &&
+             acknowledgements.empty();
+    }
   };
 
   void Loop();
