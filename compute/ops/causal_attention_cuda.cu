@@ -21,6 +21,10 @@ constexpr int kChunk = 64;                   // columns of a head that lie in sh
 constexpr int kColumnsOfLane = kChunk / kLanes;
 constexpr int kPadded = kChunk + 1;  // so that lanes read from different banks
 
+// Of this thread.
+__device__ int Warp() { return static_cast<int>(threadIdx.x) / kLanes; }
+__device__ int Lane() { return static_cast<int>(threadIdx.x) % kLanes; }
+
 // Some rows of one head inside a matrix.
 template <typename T>
 struct HeadRows {
@@ -49,8 +53,7 @@ struct Products {
   __device__ void operator()(const HeadRows<T>& a_rows, int64_t a_first, const HeadRows<T>& b_rows,
                              int64_t b_first, int64_t context, int64_t width,
                              T (&sums)[kRowsOfWarp]) const {
-    const int warp = static_cast<int>(threadIdx.x) / kLanes;
-    const int lane = static_cast<int>(threadIdx.x) % kLanes;
+    const int warp = Warp(), lane = Lane();
     LONGHAUL_UNROLL
     for (int r = 0; r < kRowsOfWarp; ++r) sums[r] = 0;
     for (int64_t column = 0; column < width; column += kChunk) {
@@ -72,8 +75,7 @@ template <typename T, int kChunks>
 __device__ void AddWeighted(const HeadRows<T>& rows, int64_t first, int64_t context, int64_t width,
                             const T (&weights)[kRows][kLanes], T (&tile)[kLanes][kPadded],
                             T (&result)[kRowsOfWarp][kChunks * kColumnsOfLane]) {
-  const int warp = static_cast<int>(threadIdx.x) / kLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int warp = Warp(), lane = Lane();
   LONGHAUL_UNROLL
   for (int chunk = 0; chunk < kChunks; ++chunk) {
     Load(rows, first, context, width, int64_t{chunk} * kChunk, tile);
@@ -95,8 +97,7 @@ __device__ void AddWeighted(const HeadRows<T>& rows, int64_t first, int64_t cont
 // Calls body(r, position, column, place in a warp's result) for what this thread holds.
 template <int kChunks, typename Body>
 __device__ void ForResults(int64_t first, int64_t context, int64_t width, const Body& body) {
-  const int warp = static_cast<int>(threadIdx.x) / kLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int warp = Warp(), lane = Lane();
   LONGHAUL_UNROLL
   for (int r = 0; r < kRowsOfWarp; ++r) {
     const int64_t position = first + warp * kRowsOfWarp + r;
@@ -135,6 +136,16 @@ struct Attention {
   }
 };
 
+// The queries of this block: kRows from position `first`.
+struct BlockQueries {
+  int64_t sequence, head, kv_head, first;
+};
+__device__ BlockQueries QueriesOfBlock(const CausalAttentionShape& shape) {
+  const int64_t head = blockIdx.y % shape.heads;
+  return {blockIdx.y / shape.heads, head, head / (shape.heads / shape.kv_heads),
+          int64_t{blockIdx.x} * kRows};
+}
+
 // A block for kRows queries of each head.
 template <typename T, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -144,11 +155,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   __shared__ T weights[kRows][kLanes];
   const CausalAttentionShape& shape = attention.shape;
   const int64_t context = shape.context, width = shape.head_width();
-  const int64_t sequence = blockIdx.y / shape.heads, head = blockIdx.y % shape.heads;
-  const int64_t kv_head = head / (shape.heads / shape.kv_heads);
-  const int64_t first = int64_t{blockIdx.x} * kRows;
-  const int warp = static_cast<int>(threadIdx.x) / kLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const auto [sequence, head, kv_head, first] = QueriesOfBlock(shape);
+  const int warp = Warp(), lane = Lane();
   T result[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
   T largest[kRowsOfWarp], sums[kRowsOfWarp] = {};
   LONGHAUL_UNROLL
@@ -191,7 +199,6 @@ __global__ void __launch_bounds__(kThreads, 1)
 // What backward needs besides.
 template <typename T>
 struct Gradients {
-  const T* output;
   const T* lse;
   const T* output_gradient;
   const T* deltas;  // [batch*heads*context], see DeltaAt
@@ -224,11 +231,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   __shared__ T weights[kRows][kLanes];
   const CausalAttentionShape& shape = attention.shape;
   const int64_t context = shape.context, width = shape.head_width();
-  const int64_t sequence = blockIdx.y / shape.heads, head = blockIdx.y % shape.heads;
-  const int64_t kv_head = head / (shape.heads / shape.kv_heads);
-  const int64_t first = int64_t{blockIdx.x} * kRows;
-  const int warp = static_cast<int>(threadIdx.x) / kLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const auto [sequence, head, kv_head, first] = QueriesOfBlock(shape);
+  const int warp = Warp(), lane = Lane();
   const HeadRows<T> queries = attention.Queries(sequence, head);
   const HeadRows<T> keys = attention.Keys(sequence, kv_head);
   const HeadRows<T> output_gradients =
@@ -272,8 +276,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int64_t sequence = blockIdx.y / shape.kv_heads, kv_head = blockIdx.y % shape.kv_heads;
   const int64_t group = shape.heads / shape.kv_heads;
   const int64_t first = int64_t{blockIdx.x} * kRows;
-  const int warp = static_cast<int>(threadIdx.x) / kLanes;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int warp = Warp(), lane = Lane();
   const HeadRows<T> keys = attention.Keys(sequence, kv_head);
   const HeadRows<T> values = attention.Values(sequence, kv_head);
   T of_keys[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
@@ -363,8 +366,7 @@ absl::Status CudaKernels<T>::CausalAttentionBackward(
   LH_RETURN_IF_ERROR(cuda::ForEach(
       backend_, kOp, rows, DeltaAt<T>{shape, output.data(), output_gradient.data(), deltas}));
   const Attention<T> attention = AttentionOf(shape, qkv.data());
-  const Gradients<T> gradients{output.data(), lse.data(), output_gradient.data(), deltas,
-                               qkv_gradient.data()};
+  const Gradients<T> gradients{lse.data(), output_gradient.data(), deltas, qkv_gradient.data()};
   return WithChunks(shape, [&](auto chunks) {
     constexpr int kChunks = decltype(chunks)::value;
     LH_RETURN_IF_ERROR(cuda::Launch(backend_, kOp, LaunchFor(shape, shape.heads),

@@ -1,5 +1,8 @@
 #include "compute/ops/dropout.h"
 
+#include <cmath>
+#include <limits>
+
 #include "base/status_macros.h"
 #include "compute/backend/operator_kernels.h"
 #include "compute/ops/shape_check.h"
@@ -40,6 +43,12 @@ absl::Status CheckKey(const DropoutKey& key, int64_t sequences) {
 }
 
 }  // namespace
+
+uint32_t DropoutThreshold(double probability) {
+  const double threshold = std::round(probability * 0x1p32);
+  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+  return threshold < kMax ? static_cast<uint32_t>(threshold) : kMax;
+}
 
 template <typename T>
 absl::Status Dropout(Backend& backend, const DropoutShape& shape, const DropoutKey& key,

@@ -28,6 +28,9 @@ struct DropoutKey {
   int64_t op = 0;              // operator in the whole model, in [0, 2^32)
 };
 
+// What kernels compare a draw's word with: an element whose word is below it is dropped.
+uint32_t DropoutThreshold(double probability);
+
 // output = input / (1 - probability), or 0 where dropped. Forward and, from gradient to gradient,
 // backward. input and output [rows, width]; may be the same memory. T is float or double.
 template <typename T>

@@ -1,6 +1,3 @@
-#include <cmath>
-#include <limits>
-
 #include "base/rng.h"
 #include "compute/backend/cpu/chunks.h"
 #include "compute/backend/cpu/cpu_kernels.h"
@@ -8,15 +5,6 @@
 #include "compute/ops/dropout.h"
 
 namespace longhaul::compute {
-namespace {
-
-uint32_t Threshold(double probability) {
-  const double threshold = std::round(probability * 0x1p32);
-  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
-  return threshold < kMax ? static_cast<uint32_t>(threshold) : kMax;
-}
-
-}  // namespace
 
 // kChunkElements is a multiple of the 64 elements that are drawn together.
 template <typename T>
@@ -26,7 +14,7 @@ absl::Status CpuKernels<T>::Dropout(const DropoutShape& shape, const DropoutKey&
                                static_cast<uint32_t>(key.op));
   const DropoutDraw<T> any{.key = {words[0], words[1]},
                            .counter = {0, words[2], words[3]},
-                           .threshold = Threshold(shape.probability),
+                           .threshold = DropoutThreshold(shape.probability),
                            .scale = static_cast<T>(1 / (1 - shape.probability))};
   const int64_t elements = shape.context * shape.width;
   const int64_t chunks = ChunkCount(elements, kChunkElements);

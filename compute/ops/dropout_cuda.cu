@@ -1,7 +1,3 @@
-#include <array>
-#include <cmath>
-#include <limits>
-
 #include "base/rng.h"
 #include "compute/backend/cuda/launch.h"
 #include "compute/ops/dropout.h"
@@ -50,14 +46,11 @@ absl::Status CudaKernels<T>::Dropout(const DropoutShape& shape, const DropoutKey
                                      absl::Span<const T> input, absl::Span<T> output) const {
   const auto words = RandomKey(key.seed, RandomStream::kDropout, static_cast<uint32_t>(key.step),
                                static_cast<uint32_t>(key.op));
-  const double threshold = std::round(shape.probability * 0x1p32);
-  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
   return cuda::ForEach(
       backend_, "dropout", static_cast<int64_t>(output.size()),
       DropAt<T>{words[0], words[1], words[2], words[3], static_cast<uint32_t>(key.first_sequence),
-                threshold < kMax ? static_cast<uint32_t>(threshold) : kMax,
-                shape.context * shape.width, static_cast<T>(1 / (1 - shape.probability)),
-                input.data(), output.data()});
+                DropoutThreshold(shape.probability), shape.context * shape.width,
+                static_cast<T>(1 / (1 - shape.probability)), input.data(), output.data()});
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                         \

@@ -29,7 +29,6 @@ __global__ void LayerNormKernel(LayerNormShape shape, const T* input, const T* w
   }
 }
 
-// What of the row's input and gradient the row's sums need.
 template <typename T>
 __global__ void LayerNormInputGradientKernel(LayerNormShape shape, const T* input, const T* weight,
                                              const T* statistics, const T* output_gradient,
@@ -65,15 +64,6 @@ struct WeightGradientAt {
   }
 };
 
-template <typename T>
-struct BiasGradientAt {
-  int64_t width;
-  const T* output_gradient;
-  __device__ T operator()(int64_t row, int64_t column) const {
-    return output_gradient[row * width + column];
-  }
-};
-
 }  // namespace
 
 template <typename T>
@@ -99,7 +89,7 @@ absl::Status CudaKernels<T>::LayerNormBackward(
       WeightGradientAt<T>{shape, input.data(), statistics.data(), output_gradient.data()},
       weight_gradient.data()));
   LH_RETURN_IF_ERROR(cuda::AddColumnSums(backend_, kOp, shape.rows, shape.width,
-                                         BiasGradientAt<T>{shape.width, output_gradient.data()},
+                                         cuda::MatrixAt<T>{shape.width, output_gradient.data()},
                                          bias_gradient.data()));
   return cuda::Launch(backend_, kOp, {static_cast<unsigned>(shape.rows), kThreads},
                       LayerNormInputGradientKernel<T>, shape, input.data(), weight.data(),

@@ -14,15 +14,6 @@ struct AddBiasAt {
   __device__ void operator()(int64_t i) const { output[i] += bias[i % out]; }
 };
 
-template <typename T>
-struct MatrixAt {
-  int64_t columns;
-  const T* values;
-  __device__ T operator()(int64_t row, int64_t column) const {
-    return values[row * columns + column];
-  }
-};
-
 }  // namespace
 
 template <typename T>
@@ -54,7 +45,8 @@ absl::Status CudaKernels<T>::LinearBackward(const LinearShape& shape, absl::Span
                                        weight_gradient.data()));
   if (bias_gradient.empty()) return absl::OkStatus();
   return cuda::AddColumnSums(backend_, "linear backward", shape.rows, shape.out,
-                             MatrixAt<T>{shape.out, output_gradient.data()}, bias_gradient.data());
+                             cuda::MatrixAt<T>{shape.out, output_gradient.data()},
+                             bias_gradient.data());
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                 \

@@ -59,11 +59,6 @@ __global__ void LogitsGradientKernel(int64_t vocab, const T* logits, const int32
   }
 }
 
-struct LossOf {
-  const double* losses;
-  __device__ double operator()(int64_t row) const { return losses[row]; }
-};
-
 }  // namespace
 
 template <typename T>
@@ -78,7 +73,7 @@ absl::Status CudaKernels<T>::SoftmaxCrossEntropyForward(const SoftmaxCrossEntrop
   LH_RETURN_IF_ERROR(cuda::Launch(backend_, kOp, {static_cast<unsigned>(shape.rows), kThreads},
                                   RowLossesKernel<T>, shape.vocab, logits.data(), targets.data(),
                                   losses));
-  return cuda::Total(backend_, kOp, shape.rows, LossOf{losses}, scratch, loss_sum);
+  return cuda::Total(backend_, kOp, shape.rows, cuda::TermsAt{losses}, scratch, loss_sum);
 }
 
 template <typename T>

@@ -43,6 +43,16 @@ struct AddParts {
   }
 };
 
+// The elements of a matrix as they are, for AddColumnSums.
+template <typename T>
+struct MatrixAt {
+  int64_t columns;
+  const T* values;
+  __device__ T operator()(int64_t row, int64_t column) const {
+    return values[row * columns + column];
+  }
+};
+
 // Adds to sums [columns] the sums over rows of values(row, column), which device code can call.
 // Uses the backend's scratch memory.
 template <typename T, typename Values>

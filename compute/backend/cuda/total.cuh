@@ -23,9 +23,10 @@ __global__ void PartialTotalsKernel(int64_t n, Values values, double* totals) {
   if (threadIdx.x == 0) totals[blockIdx.x] = sum;
 }
 
-struct TotalsAt {
-  const double* totals;
-  __device__ double operator()(int64_t i) const { return totals[i]; }
+// Terms that lie in device memory, for Total.
+struct TermsAt {
+  const double* terms;
+  __device__ double operator()(int64_t i) const { return terms[i]; }
 };
 
 // *total, in host memory, gets the sum of values(i) for i in [0, n) when the backend has been
@@ -38,8 +39,8 @@ absl::Status Total(CudaBackend& backend, const char* name, int64_t n, const Valu
       std::min(kTotalBlocksMax, std::max<int64_t>(1, (n + kTotalThreads - 1) / kTotalThreads));
   LH_RETURN_IF_ERROR(Launch(backend, name, {static_cast<unsigned>(blocks), kTotalThreads},
                             PartialTotalsKernel<Values>, n, values, scratch + 1));
-  LH_RETURN_IF_ERROR(Launch(backend, name, {1, kTotalThreads}, PartialTotalsKernel<TotalsAt>,
-                            blocks, TotalsAt{scratch + 1}, scratch));
+  LH_RETURN_IF_ERROR(Launch(backend, name, {1, kTotalThreads}, PartialTotalsKernel<TermsAt>, blocks,
+                            TermsAt{scratch + 1}, scratch));
   return backend.Return(scratch, total);
 }
 
