@@ -78,6 +78,9 @@ void AddTrain(TrainSpec& train, std::vector<Field>& fields) {
       {"train.schedule.min_learning_rate", Real{&schedule.min_learning_rate, 0, kRateMax}});
   fields.push_back({"train.seed", Unsigned{&train.seed}});
   fields.push_back({"train.evaluate_every", Whole{&train.evaluate_every, 0, kStepsMax}});
+  fields.push_back(
+      {"train.precision", Enum(&train.precision, {NameOf(model::Precision::kFloat32),
+                                                  NameOf(model::Precision::kBFloat16)})});
 }
 
 }  // namespace
@@ -95,6 +98,7 @@ std::vector<Field> FileFields(RunSpec& spec) {
   fields.push_back({"pipeline.replicas", Wholes{&spec.replicas, 1, kReplicasMax,
                                                 static_cast<size_t>(kStagesMax), "auto"}});
   fields.push_back({"pipeline.exact_replicas", Flag{&spec.exact_replicas}});
+  fields.push_back({"pipeline.numeric_class", Enum(&spec.any_numeric_class, {"one", "any"})});
   fields.push_back({"pipeline.schedule", Text{&spec.schedule, ScheduleNames()}});
   fields.push_back({"pipeline.recompute", Enum(&spec.recompute, {"auto", "always", "never"})});
   fields.push_back({"exchange.codec", Text{&spec.codec, CodecNames()}});

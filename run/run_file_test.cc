@@ -355,5 +355,22 @@ TEST(RunFile, ReadsReplicas) {
   }
 }
 
+TEST(RunFile, ReadsPrecisionAndNumericClass) {
+  const auto read = [](const std::string& from, const std::string& to) {
+    return ParseRunFile(Changed(from, to), "first.yaml");
+  };
+  EXPECT_EQ(read("seed: 1", "seed: 1")->train.precision, model::Precision::kBFloat16);
+  EXPECT_EQ(read("seed: 1", "precision: bf16")->train.precision, model::Precision::kBFloat16);
+  EXPECT_EQ(read("seed: 1", "precision: fp32")->train.precision, model::Precision::kFloat32);
+  EXPECT_FALSE(read("stages: auto", "numeric_class: one")->any_numeric_class);
+  EXPECT_TRUE(read("stages: auto", "numeric_class: any")->any_numeric_class);
+  EXPECT_THAT(
+      std::string(read("seed: 1", "precision: fp16").status().message()),
+      HasSubstr("first.yaml:10: 'train.precision': expected one of fp32, bf16, got 'fp16'"));
+  EXPECT_THAT(
+      std::string(read("stages: auto", "numeric_class: cpu").status().message()),
+      HasSubstr("first.yaml:12: 'pipeline.numeric_class': expected one of one, any, got 'cpu'"));
+}
+
 }  // namespace
 }  // namespace longhaul::run

@@ -21,6 +21,8 @@ RunSpec UnusualSpec() {
   spec.data.documents = DocumentMode::kSeparate;
   spec.data.end_of_document = 17;
   spec.train.optimizer = {"adamw", 0.1 + 0.2, 1.0 / 3, 0.999, 1e-7, 1e-3, 0.7};
+  spec.train.precision = model::Precision::kFloat32;
+  spec.any_numeric_class = true;
   spec.train.seed = std::numeric_limits<uint64_t>::max();
   spec.stages = 3;
   spec.schedule = "gpipe";
@@ -46,6 +48,18 @@ TEST(RunJson, HasSchemaAndSections) {
   EXPECT_EQ(json["train"]["optimizer"]["betas"], Json({1.0 / 3, 0.999}));
   EXPECT_EQ(json["pipeline"]["stages"], 3);
   EXPECT_EQ(json["exchange"]["codec"], "int8");
+  EXPECT_EQ(json["train"]["precision"], "fp32");
+  EXPECT_EQ(json["pipeline"]["numeric_class"], "any");
+}
+
+TEST(RunJson, WhatOlderRunsDoNotSayHasItsDefault) {
+  Json json = *ParseJson(ToJson(UnusualSpec()), 1 << 20);
+  json["train"].erase("precision");
+  json["pipeline"].erase("numeric_class");
+  const auto spec = FromJson(json.dump());
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->train.precision, model::Precision::kBFloat16);
+  EXPECT_FALSE(spec->any_numeric_class);
 }
 
 TEST(RunJson, RefusesTheBad) {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "model/family.h"
+#include "model/precision.h"
 
 namespace longhaul::run {
 
@@ -66,6 +67,8 @@ struct TrainSpec {
   LearningRateSchedule schedule;
   uint64_t seed = 1;
   int64_t evaluate_every = 0;  // 0: never
+  // What cards compute in; processors always compute in fp32.
+  model::Precision precision = model::Precision::kBFloat16;
   int64_t micro_batches() const { return global_batch / micro_batch; }
   bool operator==(const TrainSpec&) const = default;
 };
@@ -85,6 +88,8 @@ struct RunSpec {
   // Gradients are summed over a fixed tree of micro-batches, and so have the same bits for every
   // number of replicas that this allows.
   bool exact_replicas = false;
+  // Nodes of several numeric classes may take part; the bits then depend on where each stage runs.
+  bool any_numeric_class = false;
   std::string schedule = "1f1b";  // gpipe | 1f1b
   Recompute recompute = Recompute::kAuto;
   std::string codec = "none";    // auto is the planner's choice
