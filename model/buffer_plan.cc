@@ -59,12 +59,14 @@ class Scratch {
 // operators of forward, then the actions of backward.
 class Planner {
  public:
-  Planner(const Graph& graph, OpRange range, int64_t micro_batch, bool recompute)
+  Planner(const Graph& graph, OpRange range, int64_t micro_batch, bool recompute,
+          Precision precision)
       : graph_(graph),
         range_(range),
         micro_batch_(micro_batch),
         rows_(micro_batch * graph.context),
-        recompute_(recompute) {
+        recompute_(recompute),
+        wide_(WideElements(precision)) {
     for (auto* by_edge :
          {&plan_.slot_edge, &plan_.scratch_edge, &plan_.again_edge, &plan_.gradient_edge}) {
       by_edge->assign(graph.edges.size(), kAbsent);
@@ -94,6 +96,12 @@ class Planner {
  private:
   const Op& op(int position) const { return graph_.ops[position]; }
   int64_t EdgeElements(int edge) const { return rows_ * graph_.edges[edge].width; }
+  int64_t Statistics(int position) const {
+    return wide_ * StatisticsElements(graph_, op(position), micro_batch_);
+  }
+  int64_t Workspace(int position) const {
+    return wide_ * WorkspaceElements(graph_, op(position), micro_batch_);
+  }
   int ForwardTime(int position) const { return position - range_.begin; }
   int ActionTime(size_t action) const {
     return range_.end - range_.begin + static_cast<int>(action);
@@ -169,7 +177,7 @@ class Planner {
         if ((keeps && info.backward_reads_input) || crosses[edge]) Save(edge);
       }
       if (keeps && info.backward_reads_output) Save(op(position).output);
-      const int64_t elements = StatisticsElements(graph_, op(position), micro_batch_);
+      const int64_t elements = Statistics(position);
       if (!keeps || elements == 0) continue;
       plan_.slot_statistics[position] = plan_.slot_elements;
       plan_.slot_elements += Padded(elements);
@@ -206,11 +214,11 @@ class Planner {
       if (output >= 0 && plan_.slot_edge[output] == kAbsent) {
         plan_.scratch_edge[output] = scratch_.New(EdgeElements(output), time);
       }
-      const int64_t statistics = StatisticsElements(graph_, op(position), micro_batch_);
+      const int64_t statistics = Statistics(position);
       if (statistics > 0 && plan_.slot_statistics[position] == kAbsent) {
         plan_.scratch_statistics[position] = scratch_.New(statistics, time);
       }
-      if (int64_t elements = WorkspaceElements(graph_, op(position), micro_batch_)) {
+      if (int64_t elements = Workspace(position)) {
         plan_.forward_workspace[position] = scratch_.New(elements, time);
       }
     }
@@ -232,10 +240,10 @@ class Planner {
     if (plan_.slot_edge[output] == kAbsent) {
       plan_.again_edge[output] = scratch_.New(EdgeElements(output), time);
     }
-    if (int64_t elements = StatisticsElements(graph_, op(position), micro_batch_)) {
+    if (int64_t elements = Statistics(position)) {
       plan_.again_statistics[position] = scratch_.New(elements, time);
     }
-    if (int64_t elements = WorkspaceElements(graph_, op(position), micro_batch_)) {
+    if (int64_t elements = Workspace(position)) {
       plan_.again_workspace[position] = scratch_.New(elements, time);
     }
   }
@@ -249,7 +257,7 @@ class Planner {
       for (int edge : op(position).inputs) scratch_.Touch(plan_.again_edge[edge], time);
     }
     scratch_.Touch(plan_.again_statistics[position], time);
-    if (int64_t elements = WorkspaceElements(graph_, op(position), micro_batch_)) {
+    if (int64_t elements = Workspace(position)) {
       plan_.backward_workspace[position] = scratch_.New(elements, time);
     }
     if (op(position).kind == OpKind::kSoftmaxCrossEntropy) return;
@@ -316,6 +324,7 @@ class Planner {
   const OpRange range_;
   const int64_t micro_batch_, rows_;
   const bool recompute_;
+  const int64_t wide_;
   std::vector<int> input_edges_, output_edges_;
   BufferPlan plan_;
   Scratch scratch_;
@@ -355,13 +364,14 @@ int64_t BoundaryElements(const Graph& graph, int position, int64_t micro_batch) 
   return elements;
 }
 
-BufferPlan PlanBuffers(const Graph& graph, OpRange range, int64_t micro_batch, bool recompute) {
+BufferPlan PlanBuffers(const Graph& graph, OpRange range, int64_t micro_batch, bool recompute,
+                       Precision precision) {
   LH_CHECK(range.begin >= 0 && range.begin < range.end &&
                range.end <= static_cast<int>(graph.ops.size()),
            "operators ", range.begin, " to ", range.end);
   LH_CHECK(micro_batch >= 1 && micro_batch <= kRowsMax / graph.context, "micro-batch of ",
            micro_batch, " with context ", graph.context);
-  return Planner(graph, range, micro_batch, recompute).Plan();
+  return Planner(graph, range, micro_batch, recompute, precision).Plan();
 }
 
 }  // namespace longhaul::model

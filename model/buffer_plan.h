@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/graph.h"
+#include "model/precision.h"
 
 namespace longhaul::model {
 
@@ -39,7 +40,9 @@ struct EdgeCopy {
   int64_t to = 0;
 };
 
-// Element offsets (not bytes), or kAbsent.
+// Element offsets (not bytes), or kAbsent. Elements are those of activations, in the stage's
+// precision; statistics and workspaces are fp32 and take WideElements() for each number. Constants
+// are a region of fp32 numbers.
 //
 // A slot region exists once for each micro-batch in flight and holds what backward needs: the
 // stage's input and output; values and statistics that backward reads (op_kinds.h). Backward writes
@@ -91,7 +94,7 @@ struct BufferPlan {
 // `range` begins and ends at cut points or at the ends of the model; the graph is valid;
 // micro_batch * context is from 1 to kRowsMax. Sizes: rows = micro_batch * context.
 BufferPlan PlanBuffers(const Graph& graph, OpRange range, int64_t micro_batch,
-                       bool recompute = false);
+                       bool recompute = false, Precision precision = Precision::kFloat32);
 
 // Operators of the range whose forward a stage with recomputation runs again, ascending.
 std::vector<int> RecomputedOps(const Graph& graph, OpRange range);
@@ -100,8 +103,8 @@ std::vector<int> RecomputedOps(const Graph& graph, OpRange range);
 // another, each but the last Padded.
 int64_t BoundaryElements(const Graph& graph, int position, int64_t micro_batch);
 
-// Elements that an operator keeps for backward besides edges, that it needs while it runs, and that
-// are computed once for a stage; compute/ops asks for the same. 0 for most.
+// fp32 numbers that an operator keeps for backward besides edges, that it needs while it runs, and
+// that are computed once for a stage; compute/ops asks for the same. 0 for most.
 int64_t StatisticsElements(const Graph& graph, const Op& op, int64_t micro_batch);
 int64_t WorkspaceElements(const Graph& graph, const Op& op, int64_t micro_batch);
 int64_t ConstantElements(const Graph& graph, const Op& op);

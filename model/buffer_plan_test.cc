@@ -56,38 +56,44 @@ TEST(BufferPlanTest, SlotHoldsWhatBackwardReads) {
   EXPECT_EQ(plan.gradient_edge[EdgeNamed(graph, "head")], BufferPlan::kAbsent);
 }
 
+// `wide`: elements that an fp32 number takes.
+void CheckSlot(const Graph& graph, OpRange range, Precision precision, int64_t wide) {
+  const int64_t micro_batch = 2, rows = micro_batch * graph.context;
+  const BufferPlan plan = PlanBuffers(graph, range, micro_batch, false, precision);
+  std::map<int64_t, int64_t> sizes;  // by offset
+  size_t tensors = 0;
+  for (size_t edge = 0; edge < graph.edges.size(); ++edge) {
+    if (plan.slot_edge[edge] == BufferPlan::kAbsent) continue;
+    sizes[plan.slot_edge[edge]] = Padded(rows * graph.edges[edge].width);
+    ++tensors;
+  }
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (plan.slot_statistics[op] == BufferPlan::kAbsent) continue;
+    sizes[plan.slot_statistics[op]] =
+        Padded(wide * rows * (graph.ops[op].kind == OpKind::kLayerNorm ? 2 : graph.ops[op].heads));
+    ++tensors;
+  }
+  for (const EdgeCopy& copy : plan.forward_copies) {
+    sizes[copy.to] = Padded(rows * graph.edges[copy.edge].width);
+    ++tensors;
+  }
+  EXPECT_EQ(sizes.size(), tensors);
+  int64_t next = 0;
+  for (const auto& [offset, size] : sizes) {
+    EXPECT_EQ(offset, next);
+    next += size;
+  }
+  EXPECT_EQ(plan.slot_elements, next);
+  const int integer_tensors =
+      (range.begin == 0) + (range.end == static_cast<int>(graph.ops.size()));
+  EXPECT_EQ(plan.slot_integers, integer_tensors * Padded(rows));
+}
+
 TEST(BufferPlanTest, SlotTensorsDoNotOverlapAndFillTheSlot) {
   const Graph graph = Gpt2(2);
-  const int64_t micro_batch = 2, rows = micro_batch * graph.context;
   for (const OpRange range : AllRanges(graph)) {
-    const BufferPlan plan = PlanBuffers(graph, range, micro_batch);
-    std::map<int64_t, int64_t> sizes;  // by offset
-    size_t tensors = 0;
-    for (size_t edge = 0; edge < graph.edges.size(); ++edge) {
-      if (plan.slot_edge[edge] == BufferPlan::kAbsent) continue;
-      sizes[plan.slot_edge[edge]] = Padded(rows * graph.edges[edge].width);
-      ++tensors;
-    }
-    for (size_t op = 0; op < graph.ops.size(); ++op) {
-      if (plan.slot_statistics[op] == BufferPlan::kAbsent) continue;
-      sizes[plan.slot_statistics[op]] =
-          Padded(rows * (graph.ops[op].kind == OpKind::kLayerNorm ? 2 : graph.ops[op].heads));
-      ++tensors;
-    }
-    for (const EdgeCopy& copy : plan.forward_copies) {
-      sizes[copy.to] = Padded(rows * graph.edges[copy.edge].width);
-      ++tensors;
-    }
-    EXPECT_EQ(sizes.size(), tensors);
-    int64_t next = 0;
-    for (const auto& [offset, size] : sizes) {
-      EXPECT_EQ(offset, next);
-      next += size;
-    }
-    EXPECT_EQ(plan.slot_elements, next);
-    const int integer_tensors =
-        (range.begin == 0) + (range.end == static_cast<int>(graph.ops.size()));
-    EXPECT_EQ(plan.slot_integers, integer_tensors * Padded(rows));
+    CheckSlot(graph, range, Precision::kFloat32, 1);
+    CheckSlot(graph, range, Precision::kBFloat16, 2);
   }
 }
 
@@ -95,12 +101,15 @@ TEST(BufferPlanTest, SlotTensorsDoNotOverlapAndFillTheSlot) {
 // there. Whoever reads a tensor must find all of its elements intact.
 class LabelMachine {
  public:
-  LabelMachine(const Graph& graph, OpRange range, int64_t micro_batch, bool recompute)
+  // `wide`: elements that an fp32 number takes in the precision.
+  LabelMachine(const Graph& graph, OpRange range, int64_t micro_batch, bool recompute,
+               Precision precision, int64_t wide)
       : graph_(graph),
         range_(range),
         micro_batch_(micro_batch),
         rows_(micro_batch * graph.context),
-        plan_(PlanBuffers(graph, range, micro_batch, recompute)),
+        wide_(wide),
+        plan_(PlanBuffers(graph, range, micro_batch, recompute, precision)),
         slot_(plan_.slot_elements),
         scratch_(plan_.scratch_elements) {}
 
@@ -200,14 +209,14 @@ class LabelMachine {
     }
   }
   void WriteStatistics(int op, const std::vector<int64_t>& elsewhere) {
-    const int64_t size = StatisticsElements(graph_, graph_.ops[op], micro_batch_);
+    const int64_t size = wide_ * StatisticsElements(graph_, graph_.ops[op], micro_batch_);
     if (size == 0) return;
     const int64_t kept = plan_.slot_statistics[op];
     Write(kept >= 0 ? slot_ : scratch_, kept >= 0 ? kept : elsewhere[op], size,
           StatisticsLabel(op));
   }
   void ReadStatistics(int op) {
-    const int64_t size = StatisticsElements(graph_, graph_.ops[op], micro_batch_);
+    const int64_t size = wide_ * StatisticsElements(graph_, graph_.ops[op], micro_batch_);
     if (size == 0) return;
     const int64_t kept = plan_.slot_statistics[op];
     Read(kept >= 0 ? slot_ : scratch_, kept >= 0 ? kept : plan_.again_statistics[op], size,
@@ -216,7 +225,8 @@ class LabelMachine {
 
   void Work(int64_t offset, int position) {
     if (offset < 0) return;
-    Write(scratch_, offset, WorkspaceElements(graph_, graph_.ops[position], micro_batch_), "work");
+    Write(scratch_, offset, wide_ * WorkspaceElements(graph_, graph_.ops[position], micro_batch_),
+          "work");
   }
 
   void Forward(int position) {
@@ -286,7 +296,7 @@ class LabelMachine {
 
   const Graph& graph_;
   const OpRange range_;
-  const int64_t micro_batch_, rows_;
+  const int64_t micro_batch_, rows_, wide_;
   const BufferPlan plan_;
   Memory slot_, scratch_;
   std::map<int, std::string> gradient_label_;  // by edge: what its gradient so far is called
@@ -296,7 +306,8 @@ TEST(BufferPlanTest, NoTensorIsOverwrittenWhileItIsNeeded) {
   const Graph graph = Gpt2(2);
   for (const OpRange range : AllRanges(graph)) {
     for (const bool recompute : {false, true}) {
-      LabelMachine(graph, range, 1, recompute).Run();
+      LabelMachine(graph, range, 1, recompute, Precision::kFloat32, 1).Run();
+      LabelMachine(graph, range, 1, recompute, Precision::kBFloat16, 2).Run();
       if (HasFatalFailure()) FAIL() << range.begin << " to " << range.end << " " << recompute;
     }
   }
@@ -320,7 +331,10 @@ TEST(BufferPlanTest, SharedGradientsStayIntact) {
                {OpKind::kSoftmaxCrossEntropy, "loss", 0, {5}, -1, {}, 0, 0}};
   ASSERT_TRUE(graph.Validate().ok()) << graph.Validate();
   for (const OpRange range : AllRanges(graph)) {
-    for (const bool recompute : {false, true}) LabelMachine(graph, range, 2, recompute).Run();
+    for (const bool recompute : {false, true}) {
+      LabelMachine(graph, range, 2, recompute, Precision::kFloat32, 1).Run();
+      LabelMachine(graph, range, 2, recompute, Precision::kBFloat16, 2).Run();
+    }
   }
 }
 

@@ -115,6 +115,64 @@ TEST(CostTest, RecomputationKeepsOneActivationForEachLayer) {
   EXPECT_LT(memory.total(), MemoryOf(graph, layers, 2, 1).total());
 }
 
+// What a layer of GPT-2 keeps: its input, both norms, q | k | v, attention, the sum behind it, both
+// sides of GELU; in fp32 two statistics of a row for each norm and one for each head.
+TEST(CostTest, ActivationsOfBfloat16TakeHalfAndTheirStatisticsDoNot) {
+  const Graph graph = Gpt2Small();
+  const OpRange layers{graph.BlockPoints()[2], graph.BlockPoints()[8]};
+  const int64_t rows = 3 * 1024, values = (6 * (1 + 1 + 3 + 1 + 1 + 1 + 4 + 4) + 1) * 768;
+  const int64_t statistics = 6 * (2 + 2 + 12);
+  EXPECT_EQ(MemoryOf(graph, layers, 3, 2).activations, 2 * rows * 4 * (values + statistics));
+  EXPECT_EQ(MemoryOf(graph, layers, 3, 2, false, Precision::kBFloat16).activations,
+            2 * rows * (2 * values + 4 * statistics));
+}
+
+TEST(CostTest, Bfloat16KeepsItsStateInFp32AndWorksOnACopyOfTheWeights) {
+  const Graph graph = Gpt2Small();
+  const StageMemory fp32 = MemoryOf(graph, Whole(graph), 1, 1);
+  const StageMemory bf16 = MemoryOf(graph, Whole(graph), 1, 1, false, Precision::kBFloat16);
+  EXPECT_EQ(fp32.working_weights, 0);
+  EXPECT_EQ(bf16.working_weights, 2 * graph.ParameterCount());
+  EXPECT_EQ(bf16.weights, fp32.weights);
+  EXPECT_EQ(bf16.optimizer, fp32.optimizer);
+  EXPECT_EQ(bf16.gradients, fp32.gradients);
+  EXPECT_GE(bf16.scratch, fp32.scratch / 2);
+  EXPECT_LT(bf16.scratch, fp32.scratch);
+  EXPECT_EQ(bf16.total(), bf16.weights + bf16.working_weights + bf16.gradients + bf16.optimizer +
+                              bf16.activations + bf16.scratch + bf16.constants);
+}
+
+TEST(CostTest, TokenIdsAndTablesOfRotationsDoNotDependOnThePrecision) {
+  ModelSpec spec;
+  spec.family = "llama";
+  spec.layers = 2;
+  spec.hidden = 64;
+  spec.heads = 4;
+  spec.context = 32;
+  spec.vocab = 100;
+  const Graph graph = *BuildGraph(spec);
+  const OpRange first{0, graph.CutPoints()[0]};  // the embedding alone
+  EXPECT_EQ(MemoryOf(graph, first, 1, 3).activations, 3 * 32 * (64 * 4 + 4));
+  EXPECT_EQ(MemoryOf(graph, first, 1, 3, false, Precision::kBFloat16).activations,
+            3 * 32 * (64 * 2 + 4));
+  EXPECT_GT(MemoryOf(graph, Whole(graph), 1, 1).constants, 0);
+  EXPECT_EQ(MemoryOf(graph, Whole(graph), 1, 1, false, Precision::kBFloat16).constants,
+            MemoryOf(graph, Whole(graph), 1, 1).constants);
+}
+
+// Forward reads input and weights and writes the output; backward reads input, weights and the
+// output's gradient, writes the input's, and adds into the fp32 accumulators.
+TEST(CostTest, Bfloat16MovesHalfTheBytesButForAccumulators) {
+  const Graph graph = Gpt2Small();
+  const int op = OpNamed(graph, "h.0.mlp.fc");
+  const double rows = 4 * 1024, in = rows * 768, out = rows * 3072, weights = 768 * 3072 + 3072;
+  EXPECT_DOUBLE_EQ(OpCost(graph, op, 4).bytes_moved, 4 * (3 * in + 2 * out + 4 * weights));
+  EXPECT_DOUBLE_EQ(OpCost(graph, op, 4, Precision::kBFloat16).bytes_moved,
+                   2 * (3 * in + 2 * out + 2 * weights) + 4 * 2 * weights);
+  EXPECT_DOUBLE_EQ(OpCost(graph, op, 4, Precision::kBFloat16).forward_flops,
+                   OpCost(graph, op, 4).forward_flops);
+}
+
 TEST(CostTest, HugeNumbersSaturate) {
   const Graph graph = Gpt2Small();
   const int64_t huge = std::numeric_limits<int64_t>::max();
