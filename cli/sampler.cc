@@ -47,7 +47,8 @@ absl::Status Sampler::Forward(absl::Span<const int32_t> tokens) {
 
 absl::StatusOr<std::vector<float>> Sampler::Logits(absl::Span<const int32_t> tokens) {
   LH_RETURN_IF_ERROR(Forward(tokens));
-  const auto rows = stage_->logits().subspan(0, tokens.size() * static_cast<size_t>(graph_.vocab));
+  const auto rows =
+      stage_->logits().As<float>().first(tokens.size() * static_cast<size_t>(graph_.vocab));
   return std::vector<float>(rows.begin(), rows.end());
 }
 
@@ -56,7 +57,7 @@ absl::StatusOr<int32_t> Sampler::Next(absl::Span<const int32_t> tokens,
   const size_t vocab = static_cast<size_t>(graph_.vocab);
   const size_t used = std::min(tokens.size(), static_cast<size_t>(graph_.context));
   LH_RETURN_IF_ERROR(Forward(tokens.subspan(tokens.size() - used)));
-  const auto logits = stage_->logits().subspan((used - 1) * vocab, vocab);
+  const auto logits = stage_->logits().As<float>().subspan((used - 1) * vocab, vocab);
   if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the model's logits after ", used, " tokens are not finite: its training diverged"));

@@ -17,6 +17,7 @@ set(CUDA_KERNEL_SOURCES
     ops/softmax_cross_entropy_cuda.cu
     ops/swiglu_cuda.cu
     optim/adamw_cuda.cu
+    optim/round_cuda.cu
     optim/sum_of_squares_cuda.cu)
 
 # A C++ file for each .cu file: a file has one language in a folder.

@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "compute/backend/element.h"
 
 namespace longhaul::compute {
 
@@ -41,6 +42,9 @@ class Backend {
   // The operators' kernels for elements of the argument's type, whose value does not matter.
   virtual const OperatorKernels<float>& Kernels(float) const = 0;
   virtual const OperatorKernels<double>& Kernels(double) const = 0;
+  // Only where has_bfloat16(): processors compute in floats.
+  virtual const OperatorKernels<BFloat16>& Kernels(BFloat16) const = 0;
+  virtual bool has_bfloat16() const = 0;
 
   // ResourceExhausted with the sizes when it does not fit.
   virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) = 0;

@@ -7,10 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "compute/backend/backend.h"
+#include "compute/backend/element.h"
 
 namespace longhaul::compute {
 
 // Of the operators' own headers.
+template <typename T>
+struct AdamWTensor;
 struct AdamWStep;
 struct CausalAttentionShape;
 struct DropoutKey;
@@ -35,13 +38,14 @@ class OperatorKernels {
 
   virtual absl::Status CausalAttentionForward(const CausalAttentionShape& shape,
                                               absl::Span<const T> qkv, absl::Span<T> output,
-                                              absl::Span<T> lse, absl::Span<T> workspace) const = 0;
+                                              absl::Span<Wide<T>> lse,
+                                              absl::Span<Wide<T>> workspace) const = 0;
   virtual absl::Status CausalAttentionBackward(const CausalAttentionShape& shape,
                                                absl::Span<const T> qkv, absl::Span<const T> output,
-                                               absl::Span<const T> lse,
+                                               absl::Span<const Wide<T>> lse,
                                                absl::Span<const T> output_gradient,
                                                absl::Span<T> qkv_gradient,
-                                               absl::Span<T> workspace) const = 0;
+                                               absl::Span<Wide<T>> workspace) const = 0;
 
   virtual absl::Status Dropout(const DropoutShape& shape, const DropoutKey& key,
                                absl::Span<const T> input, absl::Span<T> output) const = 0;
@@ -53,8 +57,8 @@ class OperatorKernels {
   virtual absl::Status EmbeddingBackward(const EmbeddingShape& shape,
                                          absl::Span<const int32_t> tokens,
                                          absl::Span<const T> output_gradient,
-                                         absl::Span<T> table_gradient,
-                                         absl::Span<T> positions_gradient) const = 0;
+                                         absl::Span<Wide<T>> table_gradient,
+                                         absl::Span<Wide<T>> positions_gradient) const = 0;
 
   virtual absl::Status GeluForward(absl::Span<const T> input, absl::Span<T> output) const = 0;
   virtual absl::Status GeluBackward(absl::Span<const T> input, absl::Span<const T> output_gradient,
@@ -62,13 +66,15 @@ class OperatorKernels {
 
   virtual absl::Status LayerNormForward(const LayerNormShape& shape, absl::Span<const T> input,
                                         absl::Span<const T> weight, absl::Span<const T> bias,
-                                        absl::Span<T> output, absl::Span<T> statistics) const = 0;
+                                        absl::Span<T> output,
+                                        absl::Span<Wide<T>> statistics) const = 0;
   virtual absl::Status LayerNormBackward(const LayerNormShape& shape, absl::Span<const T> input,
-                                         absl::Span<const T> weight, absl::Span<const T> statistics,
+                                         absl::Span<const T> weight,
+                                         absl::Span<const Wide<T>> statistics,
                                          absl::Span<const T> output_gradient,
                                          absl::Span<T> input_gradient,
-                                         absl::Span<T> weight_gradient,
-                                         absl::Span<T> bias_gradient) const = 0;
+                                         absl::Span<Wide<T>> weight_gradient,
+                                         absl::Span<Wide<T>> bias_gradient) const = 0;
 
   virtual absl::Status LinearForward(const LinearShape& shape, absl::Span<const T> input,
                                      absl::Span<const T> weight, absl::Span<const T> bias,
@@ -76,21 +82,24 @@ class OperatorKernels {
   virtual absl::Status LinearBackward(const LinearShape& shape, absl::Span<const T> input,
                                       absl::Span<const T> weight,
                                       absl::Span<const T> output_gradient,
-                                      absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-                                      absl::Span<T> bias_gradient) const = 0;
+                                      absl::Span<T> input_gradient,
+                                      absl::Span<Wide<T>> weight_gradient,
+                                      absl::Span<Wide<T>> bias_gradient) const = 0;
 
   virtual absl::Status RmsNormForward(const RmsNormShape& shape, absl::Span<const T> input,
                                       absl::Span<const T> weight, absl::Span<T> output,
-                                      absl::Span<T> statistics) const = 0;
+                                      absl::Span<Wide<T>> statistics) const = 0;
   virtual absl::Status RmsNormBackward(const RmsNormShape& shape, absl::Span<const T> input,
-                                       absl::Span<const T> weight, absl::Span<const T> statistics,
+                                       absl::Span<const T> weight,
+                                       absl::Span<const Wide<T>> statistics,
                                        absl::Span<const T> output_gradient,
                                        absl::Span<T> input_gradient,
-                                       absl::Span<T> weight_gradient) const = 0;
+                                       absl::Span<Wide<T>> weight_gradient) const = 0;
 
   // Forward with `turn` 1, backward with -1.
-  virtual absl::Status Rotary(const RotaryShape& shape, T turn, absl::Span<const T> table,
-                              absl::Span<const T> input, absl::Span<T> output) const = 0;
+  virtual absl::Status Rotary(const RotaryShape& shape, Wide<T> turn,
+                              absl::Span<const Wide<T>> table, absl::Span<const T> input,
+                              absl::Span<T> output) const = 0;
 
   virtual absl::Status SoftmaxCrossEntropyForward(const SoftmaxCrossEntropyShape& shape,
                                                   absl::Span<const T> logits,
@@ -107,11 +116,13 @@ class OperatorKernels {
                                       absl::Span<const T> output_gradient,
                                       absl::Span<T> input_gradient) const = 0;
 
-  virtual absl::Status AdamW(const AdamWStep& step, absl::Span<const T> gradient,
-                             absl::Span<T> weights, absl::Span<T> first_moment,
-                             absl::Span<T> second_moment) const = 0;
+  virtual absl::Status AdamW(const AdamWStep& step,
+                             absl::Span<const AdamWTensor<T>> tensors) const = 0;
 
-  virtual absl::Status SumOfSquares(absl::Span<const T> values, double* sum) const = 0;
+  virtual absl::Status SumsOfSquares(absl::Span<const absl::Span<const T>> tensors,
+                                     double* sums) const = 0;
+
+  virtual absl::Status Round(absl::Span<const Wide<T>> from, absl::Span<T> to) const = 0;
 };
 
 template <typename T>

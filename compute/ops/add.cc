@@ -20,5 +20,7 @@ template absl::Status Add<float>(Backend&, absl::Span<const float>, absl::Span<c
                                  absl::Span<float>);
 template absl::Status Add<double>(Backend&, absl::Span<const double>, absl::Span<const double>,
                                   absl::Span<double>);
+template absl::Status Add<BFloat16>(Backend&, absl::Span<const BFloat16>,
+                                    absl::Span<const BFloat16>, absl::Span<BFloat16>);
 
 }  // namespace longhaul::compute

@@ -53,7 +53,7 @@ int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape) {
 template <typename T>
 absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
                                     absl::Span<const T> qkv, absl::Span<T> output,
-                                    absl::Span<T> lse, absl::Span<T> workspace) {
+                                    absl::Span<Wide<T>> lse, absl::Span<Wide<T>> workspace) {
   constexpr absl::string_view kOp = "causal attention";
   LH_RETURN_IF_ERROR(Check(kOp, shape, {qkv.size(), output.size(), lse.size(), workspace.size()}));
   return KernelsOf<T>(backend).CausalAttentionForward(shape, qkv, output, lse, workspace);
@@ -62,8 +62,9 @@ absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape
 template <typename T>
 absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape,
                                      absl::Span<const T> qkv, absl::Span<const T> output,
-                                     absl::Span<const T> lse, absl::Span<const T> output_gradient,
-                                     absl::Span<T> qkv_gradient, absl::Span<T> workspace) {
+                                     absl::Span<const Wide<T>> lse,
+                                     absl::Span<const T> output_gradient,
+                                     absl::Span<T> qkv_gradient, absl::Span<Wide<T>> workspace) {
   constexpr absl::string_view kOp = "causal attention backward";
   LH_RETURN_IF_ERROR(Check(kOp, shape, {qkv.size(), output.size(), lse.size(), workspace.size()}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output_gradient", output_gradient.size(),
@@ -74,14 +75,15 @@ absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShap
                                                        qkv_gradient, workspace);
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                          \
-  template absl::Status CausalAttentionForward<T>(Backend&, const CausalAttentionShape&, \
-                                                  absl::Span<const T>, absl::Span<T>,    \
-                                                  absl::Span<T>, absl::Span<T>);         \
-  template absl::Status CausalAttentionBackward<T>(                                      \
-      Backend&, const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,   \
-      absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                              \
+  template absl::Status CausalAttentionForward<T>(Backend&, const CausalAttentionShape&,     \
+                                                  absl::Span<const T>, absl::Span<T>,        \
+                                                  absl::Span<Wide<T>>, absl::Span<Wide<T>>); \
+  template absl::Status CausalAttentionBackward<T>(                                          \
+      Backend&, const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,       \
+      absl::Span<const Wide<T>>, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -27,18 +27,19 @@ int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape);
 
 // qkv [batch*context, qkv_width]: q | k | v in each row, each its heads side by side. output
 // [batch*context, width]. lse [batch*heads*context]: log-sum-exp of each row of scores, kept for
-// backward. T is float or double.
+// backward. T is float, double or BFloat16.
 template <typename T>
 absl::Status CausalAttentionForward(Backend& backend, const CausalAttentionShape& shape,
                                     absl::Span<const T> qkv, absl::Span<T> output,
-                                    absl::Span<T> lse, absl::Span<T> workspace);
+                                    absl::Span<Wide<T>> lse, absl::Span<Wide<T>> workspace);
 
 // Writes qkv_gradient [batch*context, qkv_width]; a group's gradients are added in head order.
 template <typename T>
 absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShape& shape,
                                      absl::Span<const T> qkv, absl::Span<const T> output,
-                                     absl::Span<const T> lse, absl::Span<const T> output_gradient,
-                                     absl::Span<T> qkv_gradient, absl::Span<T> workspace);
+                                     absl::Span<const Wide<T>> lse,
+                                     absl::Span<const T> output_gradient,
+                                     absl::Span<T> qkv_gradient, absl::Span<Wide<T>> workspace);
 
 }  // namespace longhaul::compute
 

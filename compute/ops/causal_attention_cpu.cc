@@ -114,8 +114,8 @@ void ForHeads(Backend& backend, const CausalAttentionShape& shape, int64_t heads
 template <typename T>
 absl::Status CpuKernels<T>::CausalAttentionForward(const CausalAttentionShape& shape,
                                                    absl::Span<const T> qkv, absl::Span<T> output,
-                                                   absl::Span<T> lse,
-                                                   absl::Span<T> workspace) const {
+                                                   absl::Span<Wide<T>> lse,
+                                                   absl::Span<Wide<T>> workspace) const {
   const Kernels<T>& kernels = BestKernels<T>();
   ForHeads<T>(backend_, shape, shape.heads, workspace.data(),
               [&](int64_t index, const AttentionSpace<T>& space) {
@@ -129,8 +129,8 @@ absl::Status CpuKernels<T>::CausalAttentionForward(const CausalAttentionShape& s
 template <typename T>
 absl::Status CpuKernels<T>::CausalAttentionBackward(
     const CausalAttentionShape& shape, absl::Span<const T> qkv, absl::Span<const T> output,
-    absl::Span<const T> lse, absl::Span<const T> output_gradient, absl::Span<T> qkv_gradient,
-    absl::Span<T> workspace) const {
+    absl::Span<const Wide<T>> lse, absl::Span<const T> output_gradient, absl::Span<T> qkv_gradient,
+    absl::Span<Wide<T>> workspace) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t group = shape.heads / shape.kv_heads;
   ForHeads<T>(backend_, shape, shape.kv_heads, workspace.data(),
@@ -152,13 +152,13 @@ absl::Status CpuKernels<T>::CausalAttentionBackward(
   return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                    \
-  template absl::Status CpuKernels<T>::CausalAttentionForward(const CausalAttentionShape&,         \
-                                                              absl::Span<const T>, absl::Span<T>,  \
-                                                              absl::Span<T>, absl::Span<T>) const; \
-  template absl::Status CpuKernels<T>::CausalAttentionBackward(                                    \
-      const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,  \
-      absl::Span<const T>, absl::Span<T>, absl::Span<T>) const;
+#define LONGHAUL_INSTANTIATE(T)                                                             \
+  template absl::Status CpuKernels<T>::CausalAttentionForward(                              \
+      const CausalAttentionShape&, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>, \
+      absl::Span<Wide<T>>) const;                                                           \
+  template absl::Status CpuKernels<T>::CausalAttentionBackward(                             \
+      const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,                \
+      absl::Span<const Wide<T>>, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

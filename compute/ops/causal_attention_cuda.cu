@@ -347,7 +347,8 @@ absl::Status WithChunks(const CausalAttentionShape& shape, const Launch& launch)
 template <typename T>
 absl::Status CudaKernels<T>::CausalAttentionForward(const CausalAttentionShape& shape,
                                                     absl::Span<const T> qkv, absl::Span<T> output,
-                                                    absl::Span<T> lse, absl::Span<T>) const {
+                                                    absl::Span<Wide<T>> lse,
+                                                    absl::Span<Wide<T>>) const {
   return WithChunks(shape, [&](auto chunks) {
     return cuda::Launch(backend_, "causal attention", LaunchFor(shape, shape.heads),
                         ForwardKernel<T, decltype(chunks)::value>, AttentionOf(shape, qkv.data()),
@@ -358,8 +359,8 @@ absl::Status CudaKernels<T>::CausalAttentionForward(const CausalAttentionShape& 
 template <typename T>
 absl::Status CudaKernels<T>::CausalAttentionBackward(
     const CausalAttentionShape& shape, absl::Span<const T> qkv, absl::Span<const T> output,
-    absl::Span<const T> lse, absl::Span<const T> output_gradient, absl::Span<T> qkv_gradient,
-    absl::Span<T>) const {
+    absl::Span<const Wide<T>> lse, absl::Span<const T> output_gradient, absl::Span<T> qkv_gradient,
+    absl::Span<Wide<T>>) const {
   constexpr const char* kOp = "causal attention backward";
   const int64_t rows = shape.batch * shape.heads * shape.context;
   LH_ASSIGN_OR_RETURN(T* const deltas, backend_.template ScratchOf<T>(rows));
@@ -376,13 +377,13 @@ absl::Status CudaKernels<T>::CausalAttentionBackward(
   });
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                   \
-  template absl::Status CudaKernels<T>::CausalAttentionForward(                                   \
-      const CausalAttentionShape&, absl::Span<const T>, absl::Span<T>, absl::Span<T>,             \
-      absl::Span<T>) const;                                                                       \
-  template absl::Status CudaKernels<T>::CausalAttentionBackward(                                  \
-      const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
-      absl::Span<const T>, absl::Span<T>, absl::Span<T>) const;
+#define LONGHAUL_INSTANTIATE(T)                                                             \
+  template absl::Status CudaKernels<T>::CausalAttentionForward(                             \
+      const CausalAttentionShape&, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>, \
+      absl::Span<Wide<T>>) const;                                                           \
+  template absl::Status CudaKernels<T>::CausalAttentionBackward(                            \
+      const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,                \
+      absl::Span<const Wide<T>>, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

@@ -64,5 +64,7 @@ template absl::Status Dropout<float>(Backend&, const DropoutShape&, const Dropou
                                      absl::Span<const float>, absl::Span<float>);
 template absl::Status Dropout<double>(Backend&, const DropoutShape&, const DropoutKey&,
                                       absl::Span<const double>, absl::Span<double>);
+template absl::Status Dropout<BFloat16>(Backend&, const DropoutShape&, const DropoutKey&,
+                                        absl::Span<const BFloat16>, absl::Span<BFloat16>);
 
 }  // namespace longhaul::compute

@@ -32,7 +32,7 @@ struct DropoutKey {
 uint32_t DropoutThreshold(double probability);
 
 // output = input / (1 - probability), or 0 where dropped. Forward and, from gradient to gradient,
-// backward. input and output [rows, width]; may be the same memory. T is float or double.
+// backward. input and output [rows, width]; may be the same memory. T is float, double or BFloat16.
 template <typename T>
 absl::Status Dropout(Backend& backend, const DropoutShape& shape, const DropoutKey& key,
                      absl::Span<const T> input, absl::Span<T> output);

@@ -42,8 +42,9 @@ absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
 template <typename T>
 absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
                                absl::Span<const int32_t> tokens,
-                               absl::Span<const T> output_gradient, absl::Span<T> table_gradient,
-                               absl::Span<T> positions_gradient) {
+                               absl::Span<const T> output_gradient,
+                               absl::Span<Wide<T>> table_gradient,
+                               absl::Span<Wide<T>> positions_gradient) {
   constexpr absl::string_view kOp = "embedding backward";
   LH_RETURN_IF_ERROR(
       Check(kOp, shape, tokens.size(),
@@ -58,8 +59,9 @@ absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
                                             absl::Span<const T>, absl::Span<T>);             \
   template absl::Status EmbeddingBackward<T>(Backend&, const EmbeddingShape&,                \
                                              absl::Span<const int32_t>, absl::Span<const T>, \
-                                             absl::Span<T>, absl::Span<T>);
+                                             absl::Span<Wide<T>>, absl::Span<Wide<T>>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -16,9 +16,9 @@ struct EmbeddingShape {
 };
 
 // output[r] = table[tokens[r]] + positions[r % context]. table [vocab, width], positions
-// [context, width] or empty (nothing is added), output [rows, width]. T is float or double.
-// OutOfRange on the CPU for a token outside the vocabulary; who copies tokens to a device checks
-// them.
+// [context, width] or empty (nothing is added), output [rows, width]. T is float, double or
+// BFloat16. OutOfRange on the CPU for a token outside the vocabulary; who copies tokens to a device
+// checks them.
 template <typename T>
 absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
                               absl::Span<const int32_t> tokens, absl::Span<const T> table,
@@ -28,8 +28,9 @@ absl::Status EmbeddingForward(Backend& backend, const EmbeddingShape& shape,
 template <typename T>
 absl::Status EmbeddingBackward(Backend& backend, const EmbeddingShape& shape,
                                absl::Span<const int32_t> tokens,
-                               absl::Span<const T> output_gradient, absl::Span<T> table_gradient,
-                               absl::Span<T> positions_gradient);
+                               absl::Span<const T> output_gradient,
+                               absl::Span<Wide<T>> table_gradient,
+                               absl::Span<Wide<T>> positions_gradient);
 
 }  // namespace longhaul::compute
 

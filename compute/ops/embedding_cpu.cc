@@ -37,8 +37,8 @@ template <typename T>
 absl::Status CpuKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
                                               absl::Span<const int32_t> tokens,
                                               absl::Span<const T> output_gradient,
-                                              absl::Span<T> table_gradient,
-                                              absl::Span<T> positions_gradient) const {
+                                              absl::Span<Wide<T>> table_gradient,
+                                              absl::Span<Wide<T>> positions_gradient) const {
   LH_RETURN_IF_ERROR(
       CheckIds("embedding backward", {"token", shape.vocab, 0}, tokens.data(), shape.rows));
   const Kernels<T>& kernels = BestKernels<T>();
@@ -61,8 +61,8 @@ absl::Status CpuKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
       const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<const T>, \
       absl::Span<T>) const;                                                                       \
   template absl::Status CpuKernels<T>::EmbeddingBackward(                                         \
-      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<T>,       \
-      absl::Span<T>) const;
+      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<Wide<T>>, \
+      absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

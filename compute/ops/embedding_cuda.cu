@@ -84,8 +84,8 @@ template <typename T>
 absl::Status CudaKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
                                                absl::Span<const int32_t> tokens,
                                                absl::Span<const T> output_gradient,
-                                               absl::Span<T> table_gradient,
-                                               absl::Span<T> positions_gradient) const {
+                                               absl::Span<Wide<T>> table_gradient,
+                                               absl::Span<Wide<T>> positions_gradient) const {
   constexpr const char* kOp = "embedding backward";
   LH_RETURN_IF_ERROR(cuda::Launch(backend_, kOp, {static_cast<unsigned>(shape.rows), kThreads},
                                   TableGradientKernel<T>, shape, tokens.data(),
@@ -100,8 +100,8 @@ absl::Status CudaKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
       const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<const T>, \
       absl::Span<T>) const;                                                                       \
   template absl::Status CudaKernels<T>::EmbeddingBackward(                                        \
-      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<T>,       \
-      absl::Span<T>) const;
+      const EmbeddingShape&, absl::Span<const int32_t>, absl::Span<const T>, absl::Span<Wide<T>>, \
+      absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

@@ -30,5 +30,6 @@ absl::Status GeluBackward(Backend& backend, absl::Span<const T> input,
                                         absl::Span<T>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

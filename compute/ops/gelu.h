@@ -9,7 +9,7 @@
 
 namespace longhaul::compute {
 
-// Spans of equal length. T is float or double.
+// Spans of equal length. T is float, double or BFloat16.
 template <typename T>
 absl::Status GeluForward(Backend& backend, absl::Span<const T> input, absl::Span<T> output);
 

@@ -18,7 +18,7 @@ template <typename T>
 absl::Status LayerNormForward(Backend& backend, const LayerNormShape& shape,
                               absl::Span<const T> input, absl::Span<const T> weight,
                               absl::Span<const T> bias, absl::Span<T> output,
-                              absl::Span<T> statistics) {
+                              absl::Span<Wide<T>> statistics) {
   constexpr absl::string_view kOp = "layer norm";
   LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.width}));
@@ -32,9 +32,10 @@ absl::Status LayerNormForward(Backend& backend, const LayerNormShape& shape,
 template <typename T>
 absl::Status LayerNormBackward(Backend& backend, const LayerNormShape& shape,
                                absl::Span<const T> input, absl::Span<const T> weight,
-                               absl::Span<const T> statistics, absl::Span<const T> output_gradient,
-                               absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-                               absl::Span<T> bias_gradient) {
+                               absl::Span<const Wide<T>> statistics,
+                               absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
+                               absl::Span<Wide<T>> weight_gradient,
+                               absl::Span<Wide<T>> bias_gradient) {
   constexpr absl::string_view kOp = "layer norm backward";
   LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.width}));
@@ -50,14 +51,16 @@ absl::Status LayerNormBackward(Backend& backend, const LayerNormShape& shape,
                                                  input_gradient, weight_gradient, bias_gradient);
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                   \
-  template absl::Status LayerNormForward<T>(Backend&, const LayerNormShape&, absl::Span<const T>, \
-                                            absl::Span<const T>, absl::Span<const T>,             \
-                                            absl::Span<T>, absl::Span<T>);                        \
-  template absl::Status LayerNormBackward<T>(                                                     \
-      Backend&, const LayerNormShape&, absl::Span<const T>, absl::Span<const T>,                  \
-      absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                                    \
+  template absl::Status LayerNormForward<T>(Backend&, const LayerNormShape&, absl::Span<const T>,  \
+                                            absl::Span<const T>, absl::Span<const T>,              \
+                                            absl::Span<T>, absl::Span<Wide<T>>);                   \
+  template absl::Status LayerNormBackward<T>(Backend&, const LayerNormShape&, absl::Span<const T>, \
+                                             absl::Span<const T>, absl::Span<const Wide<T>>,       \
+                                             absl::Span<const T>, absl::Span<T>,                   \
+                                             absl::Span<Wide<T>>, absl::Span<Wide<T>>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

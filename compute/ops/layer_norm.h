@@ -15,20 +15,21 @@ struct LayerNormShape {
 };
 
 // input, output [rows, width]; weight, bias [width]. statistics [2 * rows]: means, then
-// 1/deviation, kept for backward. T is float or double.
+// 1/deviation, kept for backward. T is float, double or BFloat16.
 template <typename T>
 absl::Status LayerNormForward(Backend& backend, const LayerNormShape& shape,
                               absl::Span<const T> input, absl::Span<const T> weight,
                               absl::Span<const T> bias, absl::Span<T> output,
-                              absl::Span<T> statistics);
+                              absl::Span<Wide<T>> statistics);
 
 // Writes input_gradient; adds to weight_gradient and bias_gradient in row order.
 template <typename T>
 absl::Status LayerNormBackward(Backend& backend, const LayerNormShape& shape,
                                absl::Span<const T> input, absl::Span<const T> weight,
-                               absl::Span<const T> statistics, absl::Span<const T> output_gradient,
-                               absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-                               absl::Span<T> bias_gradient);
+                               absl::Span<const Wide<T>> statistics,
+                               absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
+                               absl::Span<Wide<T>> weight_gradient,
+                               absl::Span<Wide<T>> bias_gradient);
 
 }  // namespace longhaul::compute
 

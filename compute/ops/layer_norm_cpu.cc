@@ -8,7 +8,8 @@ namespace longhaul::compute {
 template <typename T>
 absl::Status CpuKernels<T>::LayerNormForward(const LayerNormShape& shape, absl::Span<const T> input,
                                              absl::Span<const T> weight, absl::Span<const T> bias,
-                                             absl::Span<T> output, absl::Span<T> statistics) const {
+                                             absl::Span<T> output,
+                                             absl::Span<Wide<T>> statistics) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width;
   const T epsilon = static_cast<T>(shape.epsilon);
@@ -29,11 +30,11 @@ absl::Status CpuKernels<T>::LayerNormForward(const LayerNormShape& shape, absl::
 template <typename T>
 absl::Status CpuKernels<T>::LayerNormBackward(const LayerNormShape& shape,
                                               absl::Span<const T> input, absl::Span<const T> weight,
-                                              absl::Span<const T> statistics,
+                                              absl::Span<const Wide<T>> statistics,
                                               absl::Span<const T> output_gradient,
                                               absl::Span<T> input_gradient,
-                                              absl::Span<T> weight_gradient,
-                                              absl::Span<T> bias_gradient) const {
+                                              absl::Span<Wide<T>> weight_gradient,
+                                              absl::Span<Wide<T>> bias_gradient) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width, rows = shape.rows;
   const T* means = statistics.data();
@@ -64,13 +65,13 @@ absl::Status CpuKernels<T>::LayerNormBackward(const LayerNormShape& shape,
   return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                             \
-  template absl::Status CpuKernels<T>::LayerNormForward(                                    \
-      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
-      absl::Span<T>, absl::Span<T>) const;                                                  \
-  template absl::Status CpuKernels<T>::LayerNormBackward(                                   \
-      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
-      absl::Span<const T>, absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
+#define LONGHAUL_INSTANTIATE(T)                                                                   \
+  template absl::Status CpuKernels<T>::LayerNormForward(                                          \
+      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,       \
+      absl::Span<T>, absl::Span<Wide<T>>) const;                                                  \
+  template absl::Status CpuKernels<T>::LayerNormBackward(                                         \
+      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const Wide<T>>, \
+      absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

@@ -70,7 +70,7 @@ template <typename T>
 absl::Status CudaKernels<T>::LayerNormForward(const LayerNormShape& shape,
                                               absl::Span<const T> input, absl::Span<const T> weight,
                                               absl::Span<const T> bias, absl::Span<T> output,
-                                              absl::Span<T> statistics) const {
+                                              absl::Span<Wide<T>> statistics) const {
   return cuda::Launch(backend_, "layer norm", {static_cast<unsigned>(shape.rows), kThreads},
                       LayerNormKernel<T>, shape, input.data(), weight.data(), bias.data(),
                       output.data(), statistics.data());
@@ -80,9 +80,9 @@ absl::Status CudaKernels<T>::LayerNormForward(const LayerNormShape& shape,
 template <typename T>
 absl::Status CudaKernels<T>::LayerNormBackward(
     const LayerNormShape& shape, absl::Span<const T> input, absl::Span<const T> weight,
-    absl::Span<const T> statistics, absl::Span<const T> output_gradient,
-    absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-    absl::Span<T> bias_gradient) const {
+    absl::Span<const Wide<T>> statistics, absl::Span<const T> output_gradient,
+    absl::Span<T> input_gradient, absl::Span<Wide<T>> weight_gradient,
+    absl::Span<Wide<T>> bias_gradient) const {
   constexpr const char* kOp = "layer norm backward";
   LH_RETURN_IF_ERROR(cuda::AddColumnSums(
       backend_, kOp, shape.rows, shape.width,
@@ -96,13 +96,13 @@ absl::Status CudaKernels<T>::LayerNormBackward(
                       statistics.data(), output_gradient.data(), input_gradient.data());
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                             \
-  template absl::Status CudaKernels<T>::LayerNormForward(                                   \
-      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
-      absl::Span<T>, absl::Span<T>) const;                                                  \
-  template absl::Status CudaKernels<T>::LayerNormBackward(                                  \
-      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>, \
-      absl::Span<const T>, absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
+#define LONGHAUL_INSTANTIATE(T)                                                                   \
+  template absl::Status CudaKernels<T>::LayerNormForward(                                         \
+      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,       \
+      absl::Span<T>, absl::Span<Wide<T>>) const;                                                  \
+  template absl::Status CudaKernels<T>::LayerNormBackward(                                        \
+      const LayerNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const Wide<T>>, \
+      absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

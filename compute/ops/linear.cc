@@ -29,8 +29,8 @@ absl::Status LinearForward(Backend& backend, const LinearShape& shape, absl::Spa
 template <typename T>
 absl::Status LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
                             absl::Span<const T> weight, absl::Span<const T> output_gradient,
-                            absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-                            absl::Span<T> bias_gradient) {
+                            absl::Span<T> input_gradient, absl::Span<Wide<T>> weight_gradient,
+                            absl::Span<Wide<T>> bias_gradient) {
   constexpr absl::string_view kOp = "linear backward";
   LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.in}));
@@ -55,8 +55,9 @@ absl::Status LinearBackward(Backend& backend, const LinearShape& shape, absl::Sp
                                          absl::Span<const T>, absl::Span<const T>, absl::Span<T>); \
   template absl::Status LinearBackward<T>(Backend&, const LinearShape&, absl::Span<const T>,       \
                                           absl::Span<const T>, absl::Span<const T>, absl::Span<T>, \
-                                          absl::Span<T>, absl::Span<T>);
+                                          absl::Span<Wide<T>>, absl::Span<Wide<T>>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -26,8 +26,8 @@ absl::Status LinearForward(Backend& backend, const LinearShape& shape, absl::Spa
 template <typename T>
 absl::Status LinearBackward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,
                             absl::Span<const T> weight, absl::Span<const T> output_gradient,
-                            absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-                            absl::Span<T> bias_gradient);
+                            absl::Span<T> input_gradient, absl::Span<Wide<T>> weight_gradient,
+                            absl::Span<Wide<T>> bias_gradient);
 
 }  // namespace longhaul::compute
 

@@ -32,8 +32,8 @@ absl::Status CpuKernels<T>::LinearBackward(const LinearShape& shape, absl::Span<
                                            absl::Span<const T> weight,
                                            absl::Span<const T> output_gradient,
                                            absl::Span<T> input_gradient,
-                                           absl::Span<T> weight_gradient,
-                                           absl::Span<T> bias_gradient) const {
+                                           absl::Span<Wide<T>> weight_gradient,
+                                           absl::Span<Wide<T>> bias_gradient) const {
   const TileGrid input_grid(shape.rows, shape.in, shape.out, backend_.threads());
   const TileGrid weight_grid(shape.out, shape.in, shape.rows, backend_.threads());
   const auto input_tile = [&](const TileGrid::Tile& tile) {
@@ -81,7 +81,7 @@ absl::Status CpuKernels<T>::LinearBackward(const LinearShape& shape, absl::Span<
                                                      absl::Span<T>) const;                     \
   template absl::Status CpuKernels<T>::LinearBackward(                                         \
       const LinearShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,       \
-      absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
+      absl::Span<T>, absl::Span<Wide<T>>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

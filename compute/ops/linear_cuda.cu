@@ -33,8 +33,8 @@ absl::Status CudaKernels<T>::LinearBackward(const LinearShape& shape, absl::Span
                                             absl::Span<const T> weight,
                                             absl::Span<const T> output_gradient,
                                             absl::Span<T> input_gradient,
-                                            absl::Span<T> weight_gradient,
-                                            absl::Span<T> bias_gradient) const {
+                                            absl::Span<Wide<T>> weight_gradient,
+                                            absl::Span<Wide<T>> bias_gradient) const {
   if (!input_gradient.empty()) {
     LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.in, shape.out,
                                          {output_gradient.data(), false}, {weight.data(), false},
@@ -55,7 +55,7 @@ absl::Status CudaKernels<T>::LinearBackward(const LinearShape& shape, absl::Span
                                                       absl::Span<T>) const;                     \
   template absl::Status CudaKernels<T>::LinearBackward(                                         \
       const LinearShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,        \
-      absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
+      absl::Span<T>, absl::Span<Wide<T>>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

@@ -17,7 +17,7 @@ absl::Status CheckShape(absl::string_view op, const RmsNormShape& shape) {
 template <typename T>
 absl::Status RmsNormForward(Backend& backend, const RmsNormShape& shape, absl::Span<const T> input,
                             absl::Span<const T> weight, absl::Span<T> output,
-                            absl::Span<T> statistics) {
+                            absl::Span<Wide<T>> statistics) {
   constexpr absl::string_view kOp = "rms norm";
   LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.width}));
@@ -29,9 +29,9 @@ absl::Status RmsNormForward(Backend& backend, const RmsNormShape& shape, absl::S
 
 template <typename T>
 absl::Status RmsNormBackward(Backend& backend, const RmsNormShape& shape, absl::Span<const T> input,
-                             absl::Span<const T> weight, absl::Span<const T> statistics,
+                             absl::Span<const T> weight, absl::Span<const Wide<T>> statistics,
                              absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
-                             absl::Span<T> weight_gradient) {
+                             absl::Span<Wide<T>> weight_gradient) {
   constexpr absl::string_view kOp = "rms norm backward";
   LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.width}));
@@ -46,13 +46,15 @@ absl::Status RmsNormBackward(Backend& backend, const RmsNormShape& shape, absl::
                                                input_gradient, weight_gradient);
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                \
-  template absl::Status RmsNormForward<T>(Backend&, const RmsNormShape&, absl::Span<const T>,  \
-                                          absl::Span<const T>, absl::Span<T>, absl::Span<T>);  \
-  template absl::Status RmsNormBackward<T>(Backend&, const RmsNormShape&, absl::Span<const T>, \
-                                           absl::Span<const T>, absl::Span<const T>,           \
-                                           absl::Span<const T>, absl::Span<T>, absl::Span<T>);
+#define LONGHAUL_INSTANTIATE(T)                                                               \
+  template absl::Status RmsNormForward<T>(Backend&, const RmsNormShape&, absl::Span<const T>, \
+                                          absl::Span<const T>, absl::Span<T>,                 \
+                                          absl::Span<Wide<T>>);                               \
+  template absl::Status RmsNormBackward<T>(                                                   \
+      Backend&, const RmsNormShape&, absl::Span<const T>, absl::Span<const T>,                \
+      absl::Span<const Wide<T>>, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -15,18 +15,18 @@ struct RmsNormShape {
 };
 
 // output = input / rms(input) * weight. input, output [rows, width]; weight [width]. statistics
-// [rows]: 1/rms, kept for backward. T is float or double.
+// [rows]: 1/rms, kept for backward. T is float, double or BFloat16.
 template <typename T>
 absl::Status RmsNormForward(Backend& backend, const RmsNormShape& shape, absl::Span<const T> input,
                             absl::Span<const T> weight, absl::Span<T> output,
-                            absl::Span<T> statistics);
+                            absl::Span<Wide<T>> statistics);
 
 // Writes input_gradient; adds to weight_gradient in row order.
 template <typename T>
 absl::Status RmsNormBackward(Backend& backend, const RmsNormShape& shape, absl::Span<const T> input,
-                             absl::Span<const T> weight, absl::Span<const T> statistics,
+                             absl::Span<const T> weight, absl::Span<const Wide<T>> statistics,
                              absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
-                             absl::Span<T> weight_gradient);
+                             absl::Span<Wide<T>> weight_gradient);
 
 }  // namespace longhaul::compute
 

@@ -8,7 +8,7 @@ namespace longhaul::compute {
 template <typename T>
 absl::Status CpuKernels<T>::RmsNormForward(const RmsNormShape& shape, absl::Span<const T> input,
                                            absl::Span<const T> weight, absl::Span<T> output,
-                                           absl::Span<T> statistics) const {
+                                           absl::Span<Wide<T>> statistics) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width;
   const T epsilon = static_cast<T>(shape.epsilon);
@@ -26,10 +26,10 @@ absl::Status CpuKernels<T>::RmsNormForward(const RmsNormShape& shape, absl::Span
 template <typename T>
 absl::Status CpuKernels<T>::RmsNormBackward(const RmsNormShape& shape, absl::Span<const T> input,
                                             absl::Span<const T> weight,
-                                            absl::Span<const T> statistics,
+                                            absl::Span<const Wide<T>> statistics,
                                             absl::Span<const T> output_gradient,
                                             absl::Span<T> input_gradient,
-                                            absl::Span<T> weight_gradient) const {
+                                            absl::Span<Wide<T>> weight_gradient) const {
   const Kernels<T>& kernels = BestKernels<T>();
   const int64_t width = shape.width, rows = shape.rows;
   const auto input_rows = [&](int64_t begin, int64_t end) {
@@ -57,13 +57,13 @@ absl::Status CpuKernels<T>::RmsNormBackward(const RmsNormShape& shape, absl::Spa
   return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                    \
-  template absl::Status CpuKernels<T>::RmsNormForward(                                             \
-      const RmsNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>) \
-      const;                                                                                       \
-  template absl::Status CpuKernels<T>::RmsNormBackward(                                            \
-      const RmsNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,          \
-      absl::Span<const T>, absl::Span<T>, absl::Span<T>) const;
+#define LONGHAUL_INSTANTIATE(T)                                                                 \
+  template absl::Status CpuKernels<T>::RmsNormForward(const RmsNormShape&, absl::Span<const T>, \
+                                                      absl::Span<const T>, absl::Span<T>,       \
+                                                      absl::Span<Wide<T>>) const;               \
+  template absl::Status CpuKernels<T>::RmsNormBackward(                                         \
+      const RmsNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const Wide<T>>, \
+      absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

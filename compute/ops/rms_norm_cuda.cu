@@ -58,7 +58,7 @@ struct WeightGradientAt {
 template <typename T>
 absl::Status CudaKernels<T>::RmsNormForward(const RmsNormShape& shape, absl::Span<const T> input,
                                             absl::Span<const T> weight, absl::Span<T> output,
-                                            absl::Span<T> statistics) const {
+                                            absl::Span<Wide<T>> statistics) const {
   return cuda::Launch(backend_, "rms norm", {static_cast<unsigned>(shape.rows), kThreads},
                       RmsNormKernel<T>, shape, input.data(), weight.data(), output.data(),
                       statistics.data());
@@ -68,10 +68,10 @@ absl::Status CudaKernels<T>::RmsNormForward(const RmsNormShape& shape, absl::Spa
 template <typename T>
 absl::Status CudaKernels<T>::RmsNormBackward(const RmsNormShape& shape, absl::Span<const T> input,
                                              absl::Span<const T> weight,
-                                             absl::Span<const T> statistics,
+                                             absl::Span<const Wide<T>> statistics,
                                              absl::Span<const T> output_gradient,
                                              absl::Span<T> input_gradient,
-                                             absl::Span<T> weight_gradient) const {
+                                             absl::Span<Wide<T>> weight_gradient) const {
   constexpr const char* kOp = "rms norm backward";
   LH_RETURN_IF_ERROR(cuda::AddColumnSums(
       backend_, kOp, shape.rows, shape.width,
@@ -82,13 +82,13 @@ absl::Status CudaKernels<T>::RmsNormBackward(const RmsNormShape& shape, absl::Sp
                       statistics.data(), output_gradient.data(), input_gradient.data());
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                    \
-  template absl::Status CudaKernels<T>::RmsNormForward(                                            \
-      const RmsNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<T>, absl::Span<T>) \
-      const;                                                                                       \
-  template absl::Status CudaKernels<T>::RmsNormBackward(                                           \
-      const RmsNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const T>,          \
-      absl::Span<const T>, absl::Span<T>, absl::Span<T>) const;
+#define LONGHAUL_INSTANTIATE(T)                                                                  \
+  template absl::Status CudaKernels<T>::RmsNormForward(const RmsNormShape&, absl::Span<const T>, \
+                                                       absl::Span<const T>, absl::Span<T>,       \
+                                                       absl::Span<Wide<T>>) const;               \
+  template absl::Status CudaKernels<T>::RmsNormBackward(                                         \
+      const RmsNormShape&, absl::Span<const T>, absl::Span<const T>, absl::Span<const Wide<T>>,  \
+      absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

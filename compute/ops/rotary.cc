@@ -75,56 +75,59 @@ absl::Status Check(absl::string_view op, const RotaryShape& shape, size_t table)
 }  // namespace
 
 template <typename T>
-absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<T> table) {
+absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<Wide<T>> table) {
   constexpr absl::string_view kOp = "rotary table";
   LH_RETURN_IF_ERROR(CheckSpec(kOp, spec));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "table", table.size(), {spec.context, spec.head_width}));
   const int64_t pairs = spec.head_width / 2;
-  std::vector<T> row(static_cast<size_t>(spec.head_width));
+  std::vector<Wide<T>> row(static_cast<size_t>(spec.head_width));
   const std::vector<DoubleDouble> frequencies = Frequencies(spec);
   for (int64_t position = 0; position < spec.context; ++position) {
     const DoubleDouble turned{static_cast<double>(position)};
     for (int64_t i = 0; i < pairs; ++i) {
       const SineCosine of = SineCosineOf(turned * frequencies[static_cast<size_t>(i)]);
-      row[static_cast<size_t>(i)] = static_cast<T>(of.cosine);
-      row[static_cast<size_t>(pairs + i)] = static_cast<T>(of.sine);
+      row[static_cast<size_t>(i)] = static_cast<Wide<T>>(of.cosine);
+      row[static_cast<size_t>(pairs + i)] = static_cast<Wide<T>>(of.sine);
     }
     LH_RETURN_IF_ERROR(backend.CopyToDevice(table.data() + position * spec.head_width, row.data(),
-                                            row.size() * sizeof(T)));
+                                            row.size() * sizeof(Wide<T>)));
     LH_RETURN_IF_ERROR(backend.Synchronize());
   }
   return absl::OkStatus();
 }
 
 template <typename T>
-absl::Status RotaryForward(Backend& backend, const RotaryShape& shape, absl::Span<const T> table,
-                           absl::Span<const T> input, absl::Span<T> output) {
+absl::Status RotaryForward(Backend& backend, const RotaryShape& shape,
+                           absl::Span<const Wide<T>> table, absl::Span<const T> input,
+                           absl::Span<T> output) {
   constexpr absl::string_view kOp = "rotary";
   LH_RETURN_IF_ERROR(Check(kOp, shape, table.size()));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.row_width}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.row_width}));
-  return KernelsOf<T>(backend).Rotary(shape, T{1}, table, input, output);
+  return KernelsOf<T>(backend).Rotary(shape, Wide<T>{1}, table, input, output);
 }
 
 template <typename T>
-absl::Status RotaryBackward(Backend& backend, const RotaryShape& shape, absl::Span<const T> table,
-                            absl::Span<const T> output_gradient, absl::Span<T> input_gradient) {
+absl::Status RotaryBackward(Backend& backend, const RotaryShape& shape,
+                            absl::Span<const Wide<T>> table, absl::Span<const T> output_gradient,
+                            absl::Span<T> input_gradient) {
   constexpr absl::string_view kOp = "rotary backward";
   LH_RETURN_IF_ERROR(Check(kOp, shape, table.size()));
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "output_gradient", output_gradient.size(), {shape.rows, shape.row_width}));
   LH_RETURN_IF_ERROR(
       CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, shape.row_width}));
-  return KernelsOf<T>(backend).Rotary(shape, T{-1}, table, output_gradient, input_gradient);
+  return KernelsOf<T>(backend).Rotary(shape, Wide<T>{-1}, table, output_gradient, input_gradient);
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                              \
-  template absl::Status RotaryTable<T>(Backend&, const RotarySpec&, absl::Span<T>);          \
-  template absl::Status RotaryForward<T>(Backend&, const RotaryShape&, absl::Span<const T>,  \
-                                         absl::Span<const T>, absl::Span<T>);                \
-  template absl::Status RotaryBackward<T>(Backend&, const RotaryShape&, absl::Span<const T>, \
+#define LONGHAUL_INSTANTIATE(T)                                                                    \
+  template absl::Status RotaryTable<T>(Backend&, const RotarySpec&, absl::Span<Wide<T>>);          \
+  template absl::Status RotaryForward<T>(Backend&, const RotaryShape&, absl::Span<const Wide<T>>,  \
+                                         absl::Span<const T>, absl::Span<T>);                      \
+  template absl::Status RotaryBackward<T>(Backend&, const RotaryShape&, absl::Span<const Wide<T>>, \
                                           absl::Span<const T>, absl::Span<T>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -20,9 +20,9 @@ struct RotarySpec {
 
 // Writes cosines | sines of the angles of each position to table [context, head_width]: angle i of
 // position t is t * theta^(-2i / head_width), the frequency scaled as `spec` says. Computed on the
-// host by base/elementary.h and rounded once. T is float or double.
+// host by base/elementary.h and rounded once.
 template <typename T>
-absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<T> table);
+absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<Wide<T>> table);
 
 struct RotaryShape {
   int64_t rows = 0;
@@ -34,13 +34,15 @@ struct RotaryShape {
 
 // input, output [rows, row_width]; may be the same memory. table as above.
 template <typename T>
-absl::Status RotaryForward(Backend& backend, const RotaryShape& shape, absl::Span<const T> table,
-                           absl::Span<const T> input, absl::Span<T> output);
+absl::Status RotaryForward(Backend& backend, const RotaryShape& shape,
+                           absl::Span<const Wide<T>> table, absl::Span<const T> input,
+                           absl::Span<T> output);
 
 // Turns the other way. Writes input_gradient; it may be the same memory as output_gradient.
 template <typename T>
-absl::Status RotaryBackward(Backend& backend, const RotaryShape& shape, absl::Span<const T> table,
-                            absl::Span<const T> output_gradient, absl::Span<T> input_gradient);
+absl::Status RotaryBackward(Backend& backend, const RotaryShape& shape,
+                            absl::Span<const Wide<T>> table, absl::Span<const T> output_gradient,
+                            absl::Span<T> input_gradient);
 
 }  // namespace longhaul::compute
 

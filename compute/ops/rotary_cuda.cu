@@ -8,7 +8,7 @@ namespace {
 template <typename T>
 struct RotateAt {
   RotaryShape shape;
-  T turn;
+  Wide<T> turn;
   const T* table;
   const T* input;
   T* output;  // may be input
@@ -35,16 +35,18 @@ struct RotateAt {
 }  // namespace
 
 template <typename T>
-absl::Status CudaKernels<T>::Rotary(const RotaryShape& shape, T turn, absl::Span<const T> table,
-                                    absl::Span<const T> input, absl::Span<T> output) const {
+absl::Status CudaKernels<T>::Rotary(const RotaryShape& shape, Wide<T> turn,
+                                    absl::Span<const Wide<T>> table, absl::Span<const T> input,
+                                    absl::Span<T> output) const {
   const int64_t items = shape.row_width - shape.heads * shape.head_width / 2;
   return cuda::ForEach(backend_, "rotary", shape.rows * items,
                        RotateAt<T>{shape, turn, table.data(), input.data(), output.data()});
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                            \
-  template absl::Status CudaKernels<T>::Rotary(const RotaryShape&, T, absl::Span<const T>, \
-                                               absl::Span<const T>, absl::Span<T>) const;
+#define LONGHAUL_INSTANTIATE(T)                                                                   \
+  template absl::Status CudaKernels<T>::Rotary(                                                   \
+      const RotaryShape&, Wide<T>, absl::Span<const Wide<T>>, absl::Span<const T>, absl::Span<T>) \
+      const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
 

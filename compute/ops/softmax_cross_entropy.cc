@@ -46,5 +46,6 @@ absl::Status SoftmaxCrossEntropyBackward(Backend& backend, const SoftmaxCrossEnt
                                                        absl::Span<const int32_t>, absl::Span<T>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -40,5 +40,6 @@ absl::Status SwiGluBackward(Backend& backend, const SwiGluShape& shape, absl::Sp
                                           absl::Span<const T>, absl::Span<T>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

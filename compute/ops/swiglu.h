@@ -13,7 +13,8 @@ struct SwiGluShape {
   int64_t width = 0;  // of the output
 };
 
-// input [rows, 2*width]: gate | up in each row; output [rows, width]. T is float or double.
+// input [rows, 2*width]: gate | up in each row; output [rows, width]. T is float, double or
+// BFloat16.
 template <typename T>
 absl::Status SwiGluForward(Backend& backend, const SwiGluShape& shape, absl::Span<const T> input,
                            absl::Span<T> output);

@@ -19,24 +19,32 @@ absl::Status CheckStep(absl::string_view op, const AdamWStep& step) {
   return absl::OkStatus();
 }
 
+template <typename T>
+absl::Status CheckTensor(absl::string_view op, const AdamWTensor<T>& tensor) {
+  const int64_t n = static_cast<int64_t>(tensor.weights.size());
+  LH_RETURN_IF_ERROR(CheckElements(op, "gradient", tensor.gradient.size(), {n}));
+  LH_RETURN_IF_ERROR(CheckElements(op, "first_moment", tensor.first_moment.size(), {n}));
+  LH_RETURN_IF_ERROR(CheckElements(op, "second_moment", tensor.second_moment.size(), {n}));
+  if (tensor.working.empty()) return absl::OkStatus();
+  return CheckElements(op, "working", tensor.working.size(), {n});
+}
+
 }  // namespace
 
 template <typename T>
-absl::Status AdamW(Backend& backend, const AdamWStep& step, absl::Span<const T> gradient,
-                   absl::Span<T> weights, absl::Span<T> first_moment, absl::Span<T> second_moment) {
+absl::Status AdamW(Backend& backend, const AdamWStep& step,
+                   absl::Span<const AdamWTensor<T>> tensors) {
   constexpr absl::string_view kOp = "adamw";
   LH_RETURN_IF_ERROR(CheckStep(kOp, step));
-  const int64_t n = static_cast<int64_t>(weights.size());
-  LH_RETURN_IF_ERROR(CheckElements(kOp, "gradient", gradient.size(), {n}));
-  LH_RETURN_IF_ERROR(CheckElements(kOp, "first_moment", first_moment.size(), {n}));
-  LH_RETURN_IF_ERROR(CheckElements(kOp, "second_moment", second_moment.size(), {n}));
-  return KernelsOf<T>(backend).AdamW(step, gradient, weights, first_moment, second_moment);
+  for (const AdamWTensor<T>& tensor : tensors) LH_RETURN_IF_ERROR(CheckTensor(kOp, tensor));
+  return KernelsOf<T>(backend).AdamW(step, tensors);
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                                  \
-  template absl::Status AdamW<T>(Backend&, const AdamWStep&, absl::Span<const T>, absl::Span<T>, \
-                                 absl::Span<T>, absl::Span<T>);
-LONGHAUL_INSTANTIATE(float)
-LONGHAUL_INSTANTIATE(double)
+template absl::Status AdamW<float>(Backend&, const AdamWStep&,
+                                   absl::Span<const AdamWTensor<float>>);
+template absl::Status AdamW<double>(Backend&, const AdamWStep&,
+                                    absl::Span<const AdamWTensor<double>>);
+template absl::Status AdamW<BFloat16>(Backend&, const AdamWStep&,
+                                      absl::Span<const AdamWTensor<BFloat16>>);
 
 }  // namespace longhaul::compute

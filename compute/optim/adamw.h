@@ -12,15 +12,24 @@ struct AdamWStep {
   double learning_rate = 0;
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0;    // 0 for tensors that do not decay
+  double weight_decay = 0;    // of the tensors that decay
   double gradient_scale = 1;  // gradients are multiplied by this first: clip factor / tokens
   int64_t step = 1;           // 1-based, for the bias correction
 };
 
-// Spans of equal length; updates weights, first and second moments. T is float or double.
+// One parameter; spans of equal length.
 template <typename T>
-absl::Status AdamW(Backend& backend, const AdamWStep& step, absl::Span<const T> gradient,
-                   absl::Span<T> weights, absl::Span<T> first_moment, absl::Span<T> second_moment);
+struct AdamWTensor {
+  absl::Span<const Wide<T>> gradient;
+  absl::Span<Wide<T>> weights, first_moment, second_moment;
+  absl::Span<T> working = {};  // gets the new weights, rounded; empty: there is no such copy
+  bool decays = true;
+};
+
+// Updates weights, first and second moments of all tensors. T is float, double or BFloat16.
+template <typename T>
+absl::Status AdamW(Backend& backend, const AdamWStep& step,
+                   absl::Span<const AdamWTensor<T>> tensors);
 
 }  // namespace longhaul::compute
 

@@ -1,3 +1,4 @@
+#include "base/status_macros.h"
 #include "compute/backend/cuda/launch.h"
 #include "compute/optim/adamw.h"
 #include "compute/optim/adamw_factors.h"
@@ -28,18 +29,25 @@ struct AdamWAt {
 }  // namespace
 
 template <typename T>
-absl::Status CudaKernels<T>::AdamW(const AdamWStep& step, absl::Span<const T> gradient,
-                                   absl::Span<T> weights, absl::Span<T> first_moment,
-                                   absl::Span<T> second_moment) const {
-  return cuda::ForEach(backend_, "adamw", static_cast<int64_t>(weights.size()),
-                       AdamWAt<T>{FactorsOf<T>(step), gradient.data(), weights.data(),
-                                  first_moment.data(), second_moment.data()});
+absl::Status CudaKernels<T>::AdamW(const AdamWStep& step,
+                                   absl::Span<const AdamWTensor<T>> tensors) const {
+  AdamWStep undecayed = step;
+  undecayed.weight_decay = 0;
+  const AdamWFactors<T> decaying = FactorsOf<T>(step), constant = FactorsOf<T>(undecayed);
+  for (const AdamWTensor<T>& tensor : tensors) {
+    LH_RETURN_IF_ERROR(
+        cuda::ForEach(backend_, "adamw", static_cast<int64_t>(tensor.weights.size()),
+                      AdamWAt<T>{tensor.decays ? decaying : constant, tensor.gradient.data(),
+                                 tensor.weights.data(), tensor.first_moment.data(),
+                                 tensor.second_moment.data()}));
+    if (!tensor.working.empty()) LH_RETURN_IF_ERROR(Round(tensor.weights, tensor.working));
+  }
+  return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                      \
-  template absl::Status CudaKernels<T>::AdamW(const AdamWStep&, absl::Span<const T>, \
-                                              absl::Span<T>, absl::Span<T>, absl::Span<T>) const;
-LONGHAUL_INSTANTIATE(float)
-LONGHAUL_INSTANTIATE(double)
+template absl::Status CudaKernels<float>::AdamW(const AdamWStep&,
+                                                absl::Span<const AdamWTensor<float>>) const;
+template absl::Status CudaKernels<double>::AdamW(const AdamWStep&,
+                                                 absl::Span<const AdamWTensor<double>>) const;
 
 }  // namespace longhaul::compute

@@ -31,9 +31,10 @@ TYPED_TEST(AdamWTest, Golden) {
             .weight_decay = golden.number("weight_decay"),
             .gradient_scale = golden.number("gradient_scale"),
             .step = step};
-        ASSERT_TRUE(AdamW<TypeParam>(*backend, options, gradient.span(), weights.span(),
-                                     first.span(), second.span())
-                        .ok());
+        ASSERT_TRUE(
+            AdamW<TypeParam>(*backend, options,
+                             {{gradient.span(), weights.span(), first.span(), second.span()}})
+                .ok());
         EXPECT_LE(RelativeError(weights.Read(), golden.tensor("weights" + number)),
                   kGoldenTolerance<TypeParam>);
         EXPECT_LE(RelativeError(first.Read(), golden.tensor("first_moment" + number)),
@@ -50,8 +51,9 @@ TYPED_TEST(AdamWTest, Golden) {
 TEST(AdamWTest, LateStepsAreNotCorrected) {
   const auto backend = MakeCpuBackend(1);
   double gradient[1] = {-2}, weights[1] = {1}, first[1] = {-2}, second[1] = {4};
-  ASSERT_TRUE(AdamW<double>(*backend, {.learning_rate = 0.125, .step = 1'000'000'000}, gradient,
-                            absl::MakeSpan(weights), absl::MakeSpan(first), absl::MakeSpan(second))
+  ASSERT_TRUE(AdamW<double>(*backend, {.learning_rate = 0.125, .step = 1'000'000'000},
+                            {{gradient, absl::MakeSpan(weights), absl::MakeSpan(first),
+                              absl::MakeSpan(second)}})
                   .ok());
   EXPECT_NEAR(weights[0], 1.125, 1e-8);
 }
@@ -64,10 +66,10 @@ TYPED_TEST(AdamWTest, ThreadsDoNotMatter) {
     GuardedBuffer<TypeParam> gradients(backend, gradient), weights(backend, start),
         first(backend, zeros), second(backend, zeros);
     for (int64_t step = 1; step <= 2; ++step) {
-      EXPECT_TRUE(AdamW<TypeParam>(backend,
-                                   {.learning_rate = 0.01, .weight_decay = 0.1, .step = step},
-                                   gradients.span(), weights.span(), first.span(), second.span())
-                      .ok());
+      EXPECT_TRUE(
+          AdamW<TypeParam>(backend, {.learning_rate = 0.01, .weight_decay = 0.1, .step = step},
+                           {{gradients.span(), weights.span(), first.span(), second.span()}})
+              .ok());
     }
     return std::vector<Values>{weights.Read(), first.Read(), second.Read()};
   });
@@ -77,8 +79,9 @@ TEST(AdamWTest, RefusesBadArguments) {
   const auto backend = MakeCpuBackend(1);
   float three[3] = {}, two[2] = {}, weights[3] = {}, first[3] = {}, second[3] = {};
   const auto run = [&](const AdamWStep& step, absl::Span<const float> gradient) {
-    return AdamW<float>(*backend, step, gradient, absl::MakeSpan(weights), absl::MakeSpan(first),
-                        absl::MakeSpan(second))
+    return AdamW<float>(
+               *backend, step,
+               {{gradient, absl::MakeSpan(weights), absl::MakeSpan(first), absl::MakeSpan(second)}})
         .code();
   };
   EXPECT_EQ(run({}, three), absl::StatusCode::kOk);

@@ -5,11 +5,15 @@
 namespace longhaul::compute {
 
 template <typename T>
-absl::Status SumOfSquares(Backend& backend, absl::Span<const T> values, double* sum) {
-  return KernelsOf<T>(backend).SumOfSquares(values, sum);
+absl::Status SumsOfSquares(Backend& backend, absl::Span<const absl::Span<const T>> tensors,
+                           double* sums) {
+  return KernelsOf<T>(backend).SumsOfSquares(tensors, sums);
 }
 
-template absl::Status SumOfSquares<float>(Backend&, absl::Span<const float>, double*);
-template absl::Status SumOfSquares<double>(Backend&, absl::Span<const double>, double*);
+#define LONGHAUL_INSTANTIATE(T) \
+  template absl::Status SumsOfSquares<T>(Backend&, absl::Span<const absl::Span<const T>>, double*);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -8,26 +8,36 @@
 
 namespace longhaul::compute {
 
+namespace {
+
 template <typename T>
-absl::Status CpuKernels<T>::SumOfSquares(absl::Span<const T> values, double* sum) const {
+double SumOf(Backend& backend, absl::Span<const T> values) {
   // Their sums wait on the stack, so a long tensor has longer chunks, not more.
   constexpr int64_t kChunksMax = 256;
   const int64_t n = static_cast<int64_t>(values.size());
   const int64_t chunk = std::max(kChunkElements, ChunkCount(n, kChunksMax));
   std::array<double, kChunksMax> sums = {};
-  ForChunks(backend_, n, chunk, [&](int64_t begin, int64_t end) {
+  ForChunks(backend, n, chunk, [&](int64_t begin, int64_t end) {
     sums[static_cast<size_t>(begin / chunk)] =
         BestKernels<T>().sum_of_squares(values.data() + begin, end - begin);
   });
   double total = 0;
   for (int64_t i = 0; i < ChunkCount(n, chunk); ++i) total += sums[static_cast<size_t>(i)];
-  *sum = total;
+  return total;
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status CpuKernels<T>::SumsOfSquares(absl::Span<const absl::Span<const T>> tensors,
+                                          double* sums) const {
+  for (size_t i = 0; i < tensors.size(); ++i) sums[i] = SumOf(backend_, tensors[i]);
   return absl::OkStatus();
 }
 
-#define LONGHAUL_INSTANTIATE(T) \
-  template absl::Status CpuKernels<T>::SumOfSquares(absl::Span<const T>, double*) const;
-LONGHAUL_INSTANTIATE(float)
-LONGHAUL_INSTANTIATE(double)
+template absl::Status CpuKernels<float>::SumsOfSquares(absl::Span<const absl::Span<const float>>,
+                                                       double*) const;
+template absl::Status CpuKernels<double>::SumsOfSquares(absl::Span<const absl::Span<const double>>,
+                                                        double*) const;
 
 }  // namespace longhaul::compute

@@ -16,14 +16,20 @@ struct SquareAt {
 }  // namespace
 
 template <typename T>
-absl::Status CudaKernels<T>::SumOfSquares(absl::Span<const T> values, double* sum) const {
+absl::Status CudaKernels<T>::SumsOfSquares(absl::Span<const absl::Span<const T>> tensors,
+                                           double* sums) const {
   LH_ASSIGN_OR_RETURN(double* const scratch,
                       backend_.template ScratchOf<double>(cuda::ScratchOfTotal()));
-  return cuda::Total(backend_, "sum of squares", static_cast<int64_t>(values.size()),
-                     SquareAt<T>{values.data()}, scratch, sum);
+  for (const absl::Span<const T> values : tensors) {
+    LH_RETURN_IF_ERROR(cuda::Total(backend_, "sum of squares", static_cast<int64_t>(values.size()),
+                                   SquareAt<T>{values.data()}, scratch, sums++));
+  }
+  return absl::OkStatus();
 }
 
-template absl::Status CudaKernels<float>::SumOfSquares(absl::Span<const float>, double*) const;
-template absl::Status CudaKernels<double>::SumOfSquares(absl::Span<const double>, double*) const;
+template absl::Status CudaKernels<float>::SumsOfSquares(absl::Span<const absl::Span<const float>>,
+                                                        double*) const;
+template absl::Status CudaKernels<double>::SumsOfSquares(absl::Span<const absl::Span<const double>>,
+                                                         double*) const;
 
 }  // namespace longhaul::compute

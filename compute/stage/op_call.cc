@@ -22,7 +22,7 @@ namespace {
 using model::OpKind;
 
 template <typename T>
-int64_t Columns(const OpCall<T>& call, absl::Span<T> matrix) {
+int64_t Columns(const OpCall<T>& call, absl::Span<const T> matrix) {
   return static_cast<int64_t>(matrix.size()) / call.rows();
 }
 
@@ -45,7 +45,7 @@ struct EmbeddingCalls {
 template <typename T>
 struct LayerNormCalls {
   static LayerNormShape Shape(const OpCall<T>& call) {
-    return {call.rows(), Columns(call, call.inputs[0]), call.op->epsilon};
+    return {call.rows(), Columns<T>(call, call.inputs[0]), call.op->epsilon};
   }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     return LayerNormForward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
@@ -61,7 +61,7 @@ struct LayerNormCalls {
 template <typename T>
 struct RmsNormCalls {
   static RmsNormShape Shape(const OpCall<T>& call) {
-    return {call.rows(), Columns(call, call.inputs[0]), call.op->epsilon};
+    return {call.rows(), Columns<T>(call, call.inputs[0]), call.op->epsilon};
   }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     return RmsNormForward<T>(backend, Shape(call), call.inputs[0], call.parameters[0], call.output,
@@ -77,7 +77,7 @@ struct RmsNormCalls {
 template <typename T>
 struct LinearCalls {
   static LinearShape Shape(const OpCall<T>& call) {
-    return {call.rows(), Columns(call, call.inputs[0]), Columns(call, call.output)};
+    return {call.rows(), Columns<T>(call, call.inputs[0]), Columns<T>(call, call.output)};
   }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     return LinearForward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
@@ -103,7 +103,7 @@ struct GeluCalls {
 template <typename T>
 struct SwiGluCalls {
   static SwiGluShape Shape(const OpCall<T>& call) {
-    return {call.rows(), Columns(call, call.inputs[0]) / 2};
+    return {call.rows(), Columns<T>(call, call.inputs[0]) / 2};
   }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     return SwiGluForward<T>(backend, Shape(call), call.inputs[0], call.output);
@@ -117,7 +117,7 @@ struct SwiGluCalls {
 template <typename T>
 struct RotaryCalls {
   static RotaryShape Shape(const OpCall<T>& call) {
-    const int64_t row_width = Columns(call, call.output);
+    const int64_t row_width = Columns<T>(call, call.output);
     const int64_t heads = call.op->heads + call.op->kv_heads;
     return {call.rows(), call.context, heads, row_width / (heads + call.op->kv_heads), row_width};
   }
@@ -134,7 +134,7 @@ template <typename T>
 struct CausalAttentionCalls {
   static CausalAttentionShape Shape(const OpCall<T>& call) {
     return {call.batch, call.context, call.op->heads, call.op->kv_heads,
-            Columns(call, call.output)};
+            Columns<T>(call, call.output)};
   }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     return CausalAttentionForward<T>(backend, Shape(call), call.inputs[0], call.output,
@@ -158,7 +158,7 @@ struct DropoutCalls {
   static absl::Status Run(Backend& backend, const OpCall<T>& call, absl::Span<const T> from,
                           absl::Span<T> to) {
     if (!call.draws.training || call.op->probability == 0) return Pass(backend, from, to);
-    const DropoutShape shape{call.rows(), call.context, Columns(call, to), call.op->probability};
+    const DropoutShape shape{call.rows(), call.context, Columns<T>(call, to), call.op->probability};
     const DropoutKey key{call.draws.seed, call.draws.step, call.draws.first_sequence,
                          call.position};
     return Dropout<T>(backend, shape, key, from, to);
@@ -244,7 +244,7 @@ absl::Status BackwardOp(Backend& backend, const OpCall<T>& call) {
 
 template <typename T>
 absl::Status FillConstants(Backend& backend, const model::Graph& graph, const model::Op& op,
-                           absl::Span<T> constants) {
+                           absl::Span<Wide<T>> constants) {
   LH_CHECK(op.kind == OpKind::kRotary, op.name, " has no constants");
   const RotarySpec spec{graph.context, model::HeadWidth(graph, op), op.rotary.theta,
                         op.rotary.scaling};
@@ -257,13 +257,13 @@ int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micr
       {micro_batch, graph.context, op.heads, op.kv_heads, graph.edges[op.output].width});
 }
 
-template absl::Status ForwardOp(Backend&, const OpCall<float>&);
-template absl::Status ForwardOp(Backend&, const OpCall<double>&);
-template absl::Status BackwardOp(Backend&, const OpCall<float>&);
-template absl::Status BackwardOp(Backend&, const OpCall<double>&);
-template absl::Status FillConstants(Backend&, const model::Graph&, const model::Op&,
-                                    absl::Span<float>);
-template absl::Status FillConstants(Backend&, const model::Graph&, const model::Op&,
-                                    absl::Span<double>);
+#define LONGHAUL_INSTANTIATE(T)                                                           \
+  template absl::Status ForwardOp(Backend&, const OpCall<T>&);                            \
+  template absl::Status BackwardOp(Backend&, const OpCall<T>&);                           \
+  template absl::Status FillConstants<T>(Backend&, const model::Graph&, const model::Op&, \
+                                         absl::Span<Wide<T>>);
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -32,17 +32,17 @@ struct OpCall {
 
   std::array<absl::Span<T>, 2> inputs;
   absl::Span<T> output;
-  absl::Span<T> statistics;
-  absl::Span<T> workspace;
-  absl::Span<const T> constants;
+  absl::Span<Wide<T>> statistics;
+  absl::Span<Wide<T>> workspace;
+  absl::Span<const Wide<T>> constants;
   std::array<absl::Span<const T>, 2> parameters;
   absl::Span<const int32_t> integers;  // embedding: token ids; loss: targets
   double* loss_sum = nullptr;          // loss, forward
   Draws draws;                         // dropout
 
-  absl::Span<const T> output_gradient;               // backward reads
-  std::array<absl::Span<T>, 2> input_gradients;      // backward writes; kAdd writes none
-  std::array<absl::Span<T>, 2> parameter_gradients;  // backward adds
+  absl::Span<const T> output_gradient;                     // backward reads
+  std::array<absl::Span<T>, 2> input_gradients;            // backward writes; kAdd writes none
+  std::array<absl::Span<Wide<T>>, 2> parameter_gradients;  // backward adds
 
   int64_t rows() const { return batch * context; }
 };
@@ -56,7 +56,7 @@ absl::Status BackwardOp(Backend& backend, const OpCall<T>& call);
 // Computes what the operator's kind keeps as constants of a stage.
 template <typename T>
 absl::Status FillConstants(Backend& backend, const model::Graph& graph, const model::Op& op,
-                           absl::Span<T> constants);
+                           absl::Span<Wide<T>> constants);
 
 // Elements of workspace that the operator asks for, from the operator's own function.
 int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micro_batch);

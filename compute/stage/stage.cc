@@ -1,13 +1,17 @@
 #include "compute/stage/stage.h"
 
+#include <array>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compute/ops/add.h"
 #include "compute/ops/shape_check.h"
 #include "compute/ops/softmax_cross_entropy.h"
+#include "compute/optim/round.h"
 #include "compute/optim/sum_of_squares.h"
 #include "compute/stage/initialize.h"
 #include "compute/stage/op_call.h"
@@ -19,9 +23,13 @@ namespace {
 using model::Graph;
 using model::OpRange;
 
+// T: what the operators compute in.
 template <typename T>
-class GraphStage : public Stage<T> {
+class GraphStage : public Stage<Wide<T>> {
  public:
+  using State = Wide<T>;
+  static constexpr bool kHasWorkingWeights = !std::is_same_v<T, State>;
+
   GraphStage(const Graph& graph, const StageOptions& options, Backend& backend, uint64_t seed,
              StageArrays<T> arrays)
       : graph_(graph),
@@ -29,21 +37,23 @@ class GraphStage : public Stage<T> {
         backend_(backend),
         seed_(seed),
         arrays_(std::move(arrays)),
-        draws_(options.slots) {}
+        draws_(options.slots) {
+    ListTensors();
+  }
 
   absl::Status DrawWeights() {
-    for (const StageParameter<T>& parameter : arrays_.parameters()) {
+    for (const StageParameter<State>& parameter : arrays_.parameters()) {
       LH_RETURN_IF_ERROR(InitializeParameter(backend_, graph_.parameters[parameter.index],
                                              parameter.index, seed_, parameter.weights));
     }
-    return absl::OkStatus();
+    return WeightsChanged();
   }
 
   absl::Status MakeConstants() {
     for (int position = range_.begin; position < range_.end; ++position) {
-      const absl::Span<T> constants = arrays_.Constants(position);
+      const absl::Span<State> constants = arrays_.Constants(position);
       if (constants.empty()) continue;
-      LH_RETURN_IF_ERROR(FillConstants(backend_, graph_, graph_.ops[position], constants));
+      LH_RETURN_IF_ERROR(FillConstants<T>(backend_, graph_, graph_.ops[position], constants));
     }
     return absl::OkStatus();
   }
@@ -51,28 +61,29 @@ class GraphStage : public Stage<T> {
   bool is_first() const override { return model::HasEmbedding(range_); }
   bool is_last() const override { return model::HasLoss(graph_, range_); }
 
-  absl::Span<StageParameter<T>> parameters() override { return arrays_.parameters(); }
-  absl::Span<StageGradient<T>> gradients() override { return arrays_.gradients(); }
+  absl::Span<StageParameter<State>> parameters() override { return arrays_.parameters(); }
+  absl::Status WeightsChanged() override;
+  absl::Span<StageGradient<State>> gradients() override { return arrays_.gradients(); }
 
-  absl::Span<T> input(int slot) override {
+  DeviceSpan input(int slot) override {
     LH_CHECK(!is_first(), "the first stage has tokens, no input");
-    return arrays_.Input(slot);
+    return DeviceSpan(arrays_.Input(slot));
   }
-  absl::Span<const T> output(int slot) const override {
+  DeviceSpan output(int slot) const override {
     LH_CHECK(!is_last(), "the last stage has logits, no output");
-    return arrays_.Output(slot);
+    return DeviceSpan(arrays_.Output(slot));
   }
-  absl::Span<T> output_gradient() override {
+  DeviceSpan output_gradient() override {
     LH_CHECK(!is_last(), "the last stage makes its own gradient");
-    return arrays_.OutputGradient();
+    return DeviceSpan(arrays_.OutputGradient());
   }
-  absl::Span<const T> input_gradient() const override {
+  DeviceSpan input_gradient() const override {
     LH_CHECK(!is_first(), "tokens have no gradient");
-    return arrays_.InputGradient();
+    return DeviceSpan(arrays_.InputGradient());
   }
-  absl::Span<const T> logits() const override {
+  DeviceSpan logits() const override {
     LH_CHECK(is_last(), "only the last stage has logits");
-    return arrays_.Value(graph_.ops.back().inputs[0], logits_slot_, Phase::kForward);
+    return DeviceSpan(arrays_.Value(graph_.ops.back().inputs[0], logits_slot_, Phase::kForward));
   }
 
   absl::Status Forward(const ForwardPass& pass) override;
@@ -85,25 +96,27 @@ class GraphStage : public Stage<T> {
   }
 
   absl::Status SumUses() override;
-  absl::Status GradientSumOfSquares(int i, double* sum) override {
-    return SumNow(SummedGradient(i), sum);
+  absl::Status GradientSumsOfSquares(absl::Span<double> sums) override {
+    return SumsNow(gradient_tensors_, sums);
   }
-  absl::Status WeightSumOfSquares(int i, double* sum) override {
-    return SumNow(arrays_.parameters()[i].weights, sum);
+  absl::Status WeightSumsOfSquares(absl::Span<double> sums) override {
+    return SumsNow(weight_tensors_, sums);
   }
   absl::Status ApplyAdamW(const AdamWStep& step) override;
 
   Backend& backend() override { return backend_; }
 
  private:
-  absl::Span<T> SummedGradient(int i) {
+  void ListTensors();
+  absl::Span<State> SummedGradient(int i) {
     return arrays_.gradients()[arrays_.uses(i).front()].values;
   }
   absl::Status Copy(absl::Span<const T> from, absl::Span<T> to) {
     return backend_.Copy(to.data(), from.data(), from.size() * sizeof(T));
   }
-  absl::Status SumNow(absl::Span<const T> values, double* sum) {
-    LH_RETURN_IF_ERROR(SumOfSquares<T>(backend_, values, sum));
+  absl::Status SumsNow(absl::Span<const absl::Span<const State>> tensors, absl::Span<double> sums) {
+    LH_CHECK(tensors.size() == sums.size(), tensors.size(), " tensors, ", sums.size(), " sums");
+    LH_RETURN_IF_ERROR(SumsOfSquares<State>(backend_, tensors, sums.data()));
     return backend_.Synchronize();
   }
   absl::Status CopyIds(const IdRange& range, absl::Span<const int32_t> from,
@@ -112,10 +125,18 @@ class GraphStage : public Stage<T> {
   absl::Status CheckForward(const OpCall<T>& call);
   absl::Status CheckBackward(const OpCall<T>& call);
   // Whether a value is not finite.
-  absl::StatusOr<bool> IsBad(absl::Span<const T> values) {
+  template <typename Value>
+  absl::StatusOr<bool> IsBad(absl::Span<Value> values) {
     double sum = 0;
-    LH_RETURN_IF_ERROR(SumNow(values, &sum));
+    LH_RETURN_IF_ERROR(SumOfSquares<Value>(backend_, values, &sum));
+    LH_RETURN_IF_ERROR(backend_.Synchronize());
     return !std::isfinite(sum);
+  }
+  template <typename Value>
+  absl::StatusOr<bool> AnyIsBad(const std::array<absl::Span<Value>, 2>& tensors) {
+    LH_ASSIGN_OR_RETURN(const bool first, IsBad(tensors[0]));
+    if (first) return true;
+    return IsBad(tensors[1]);
   }
 
   const Graph& graph_;
@@ -123,6 +144,9 @@ class GraphStage : public Stage<T> {
   Backend& backend_;
   const uint64_t seed_;
   StageArrays<T> arrays_;
+  // By position in parameters(): for the optimizer, for norms of gradients and of weights.
+  std::vector<AdamWTensor<T>> optimizer_tensors_;
+  std::vector<absl::Span<const State>> gradient_tensors_, weight_tensors_;
   std::vector<Draws> draws_;           // by slot, of its latest Forward
   int logits_slot_ = 0;                // of the latest Forward
   std::function<void(int op)> watch_;  // of the next Backward
@@ -163,7 +187,7 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
         Copy(arrays_.InSlot(copy.from, copy.edge, slot), arrays_.InSlot(copy.to, copy.edge, slot)));
   }
   logits_slot_ = slot;
-  return pass.loss_sum != nullptr ? backend_.Synchronize() : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 template <typename T>
@@ -203,14 +227,9 @@ absl::Status GraphStage<T>::CheckForward(const OpCall<T>& call) {
 template <typename T>
 absl::Status GraphStage<T>::CheckBackward(const OpCall<T>& call) {
   if (found_->backward >= call.position) return absl::OkStatus();
-  bool bad = false;
-  for (const auto* gradients : {&call.input_gradients, &call.parameter_gradients}) {
-    for (const absl::Span<T> values : *gradients) {
-      LH_ASSIGN_OR_RETURN(const bool one, IsBad(values));
-      bad = bad || one;
-    }
-  }
-  if (bad) found_->backward = call.position;
+  LH_ASSIGN_OR_RETURN(const bool bad_input, AnyIsBad(call.input_gradients));
+  LH_ASSIGN_OR_RETURN(const bool bad_parameter, AnyIsBad(call.parameter_gradients));
+  if (bad_input || bad_parameter) found_->backward = call.position;
   return absl::OkStatus();
 }
 
@@ -233,9 +252,9 @@ template <typename T>
 absl::Status GraphStage<T>::SumUses() {
   for (int i = 0; i < static_cast<int>(arrays_.parameters().size()); ++i) {
     const std::vector<int>& uses = arrays_.uses(i);
-    const absl::Span<T> sum = SummedGradient(i);
+    const absl::Span<State> sum = SummedGradient(i);
     for (size_t use = 1; use < uses.size(); ++use) {
-      LH_RETURN_IF_ERROR(Add<T>(backend_, sum, arrays_.gradients()[uses[use]].values, sum));
+      LH_RETURN_IF_ERROR(Add<State>(backend_, sum, arrays_.gradients()[uses[use]].values, sum));
     }
   }
   return absl::OkStatus();
@@ -243,22 +262,35 @@ absl::Status GraphStage<T>::SumUses() {
 
 template <typename T>
 absl::Status GraphStage<T>::ApplyAdamW(const AdamWStep& step) {
+  return AdamW<T>(backend_, step, optimizer_tensors_);
+}
+
+template <typename T>
+void GraphStage<T>::ListTensors() {
   for (int i = 0; i < static_cast<int>(arrays_.parameters().size()); ++i) {
-    const StageParameter<T>& parameter = arrays_.parameters()[i];
-    AdamWStep own = step;
-    if (!graph_.parameters[parameter.index].decays) own.weight_decay = 0;
-    LH_RETURN_IF_ERROR(AdamW<T>(backend_, own, SummedGradient(i), parameter.weights,
-                                parameter.first_moment, parameter.second_moment));
+    const StageParameter<State>& parameter = arrays_.parameters()[i];
+    gradient_tensors_.push_back(SummedGradient(i));
+    weight_tensors_.push_back(parameter.weights);
+    optimizer_tensors_.push_back({SummedGradient(i), parameter.weights, parameter.first_moment,
+                                  parameter.second_moment,
+                                  kHasWorkingWeights ? arrays_.Working(i) : absl::Span<T>(),
+                                  graph_.parameters[parameter.index].decays});
+  }
+}
+
+template <typename T>
+absl::Status GraphStage<T>::WeightsChanged() {
+  if (!kHasWorkingWeights) return absl::OkStatus();
+  for (const AdamWTensor<T>& tensor : optimizer_tensors_) {
+    LH_RETURN_IF_ERROR(Round<T>(backend_, tensor.weights, tensor.working));
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
 template <typename T>
-absl::StatusOr<std::unique_ptr<Stage<T>>> Stage<T>::Create(const Graph& graph,
-                                                           const StageOptions& options,
-                                                           Backend& backend, uint64_t seed) {
+absl::StatusOr<std::unique_ptr<Stage<Wide<T>>>> CreateStage(const Graph& graph,
+                                                            const StageOptions& options,
+                                                            Backend& backend, uint64_t seed) {
   LH_ASSIGN_OR_RETURN(StageArrays<T> arrays, StageArrays<T>::Allocate(graph, options, backend));
   auto stage = std::make_unique<GraphStage<T>>(graph, options, backend, seed, std::move(arrays));
   if (!options.weights_follow) LH_RETURN_IF_ERROR(stage->DrawWeights());
@@ -266,7 +298,29 @@ absl::StatusOr<std::unique_ptr<Stage<T>>> Stage<T>::Create(const Graph& graph,
   return stage;
 }
 
-template class Stage<float>;
-template class Stage<double>;
+}  // namespace
+
+template <>
+absl::StatusOr<std::unique_ptr<Stage<float>>> Stage<float>::Create(const Graph& graph,
+                                                                   const StageOptions& options,
+                                                                   Backend& backend,
+                                                                   uint64_t seed) {
+  if (!options.bfloat16) return CreateStage<float>(graph, options, backend, seed);
+  if (!backend.has_bfloat16()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a device of numeric class ", backend.numeric_class(),
+                     " does not compute in bf16; `precision: fp32` is for it"));
+  }
+  return CreateStage<BFloat16>(graph, options, backend, seed);
+}
+
+template <>
+absl::StatusOr<std::unique_ptr<Stage<double>>> Stage<double>::Create(const Graph& graph,
+                                                                     const StageOptions& options,
+                                                                     Backend& backend,
+                                                                     uint64_t seed) {
+  LH_CHECK(!options.bfloat16, "a stage in double is for reference");
+  return CreateStage<double>(graph, options, backend, seed);
+}
 
 }  // namespace longhaul::compute

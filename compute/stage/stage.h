@@ -23,6 +23,8 @@ struct StageOptions {
   bool recompute = false;  // keep block boundaries only; Backward makes the rest again
   // The owner fills every parameter itself, from a checkpoint: zeros instead of initial values.
   bool weights_follow = false;
+  // Operators compute in BFloat16; the stage's state stays in floats. Stage<float> only.
+  bool bfloat16 = false;
 };
 
 // One micro-batch's forward.
@@ -30,7 +32,8 @@ struct ForwardPass {
   int slot = 0;
   // First and last stage: micro_batch * context entries, copied into the slot; else empty.
   absl::Span<const int32_t> tokens, targets;
-  double* loss_sum = nullptr;  // last stage: gets the sum over tokens unless null
+  // Last stage: gets the sum over tokens, unless null, once the backend is synchronised.
+  double* loss_sum = nullptr;
   // Which draws dropout takes; Backward takes the same. Without training nothing is dropped.
   int64_t step = 0;
   int64_t first_sequence = 0;  // of the micro-batch, in the global batch
@@ -58,14 +61,16 @@ struct StageGradient {
 };
 
 // One thread at a time. Nothing is allocated after Create. Gradients are sums over tokens.
-// T is float, or double for reference computations. On a device that is not the CPU the spans are
-// device addresses, to be copied with the backend.
+// T, the type of the stage's state, is float, or double for reference computations. On a device
+// that is not the CPU the spans are device addresses, to be copied with the backend, and what is
+// called is only queued: errors of the device may show at a later call, at the latest when the
+// backend is synchronised.
 template <typename T>
 class Stage {
  public:
   // `graph` and `backend` must outlive the stage. Parameters start at their initial values for
   // `seed` (unless weights_follow): element e of parameter p depends on (seed, p, e) only. Dropout
-  // draws by it too.
+  // draws by it too. FailedPrecondition if the backend cannot compute in BFloat16 as asked.
   static absl::StatusOr<std::unique_ptr<Stage>> Create(const model::Graph& graph,
                                                        const StageOptions& options,
                                                        Backend& backend, uint64_t seed);
@@ -75,19 +80,21 @@ class Stage {
   virtual bool is_last() const = 0;   // has the loss: needs targets
 
   virtual absl::Span<StageParameter<T>> parameters() = 0;  // ascending by index
-  virtual absl::Span<StageGradient<T>> gradients() = 0;    // in operator order
+  // To be called after weights of parameters() were written.
+  virtual absl::Status WeightsChanged() = 0;
+  virtual absl::Span<StageGradient<T>> gradients() = 0;  // in operator order
 
   // Activations of slot `slot` over the stage's cuts (model::BoundaryElements). input: not on the
   // first stage; output: not on the last.
-  virtual absl::Span<T> input(int slot) = 0;
-  virtual absl::Span<const T> output(int slot) const = 0;
+  virtual DeviceSpan input(int slot) = 0;
+  virtual DeviceSpan output(int slot) const = 0;
   // Shared by all slots: gradient of the output, to be filled before Backward (a Forward in between
   // leaves it alone); gradient of the input, valid until the next Forward or Backward.
-  virtual absl::Span<T> output_gradient() = 0;
-  virtual absl::Span<const T> input_gradient() const = 0;
+  virtual DeviceSpan output_gradient() = 0;
+  virtual DeviceSpan input_gradient() const = 0;
   // Last stage: logits [rows, vocab] of the latest Forward; valid until the next Forward or
   // Backward.
-  virtual absl::Span<const T> logits() const = 0;
+  virtual DeviceSpan logits() const = 0;
 
   virtual absl::Status Forward(const ForwardPass& pass) = 0;
   // Adds to the accumulators. Once for each Forward: the slot's activations are used up.
@@ -103,10 +110,10 @@ class Stage {
   // The gradient of a parameter summed over its uses here, in operator order: written into the
   // first use's accumulator.
   virtual absl::Status SumUses() = 0;
-  // Sum of squares of the summed gradient of parameters()[i]. After SumUses.
-  virtual absl::Status GradientSumOfSquares(int i, double* sum) = 0;
-  // Sum of squares of the weights of parameters()[i]: finite if they all are.
-  virtual absl::Status WeightSumOfSquares(int i, double* sum) = 0;
+  // sums[i] gets that of the summed gradient of parameters()[i]. After SumUses. Waits.
+  virtual absl::Status GradientSumsOfSquares(absl::Span<double> sums) = 0;
+  // sums[i] gets that of the weights of parameters()[i]: finite if they all are. Waits.
+  virtual absl::Status WeightSumsOfSquares(absl::Span<double> sums) = 0;
   // AdamW for every parameter; `step.weight_decay` applies to those that decay. After SumUses.
   virtual absl::Status ApplyAdamW(const AdamWStep& step) = 0;
 
@@ -114,8 +121,15 @@ class Stage {
   virtual Backend& backend() = 0;
 };
 
-extern template class Stage<float>;
-extern template class Stage<double>;
+template <>
+absl::StatusOr<std::unique_ptr<Stage<float>>> Stage<float>::Create(const model::Graph& graph,
+                                                                   const StageOptions& options,
+                                                                   Backend& backend, uint64_t seed);
+template <>
+absl::StatusOr<std::unique_ptr<Stage<double>>> Stage<double>::Create(const model::Graph& graph,
+                                                                     const StageOptions& options,
+                                                                     Backend& backend,
+                                                                     uint64_t seed);
 
 }  // namespace longhaul::compute
 

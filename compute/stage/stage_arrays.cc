@@ -1,6 +1,7 @@
 #include "compute/stage/stage_arrays.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,16 @@ using model::OpRange;
 using model::Padded;
 
 constexpr int64_t kAbsent = model::BufferPlan::kAbsent;
+
+// Elements of slots and scratch that a statistic takes.
+template <typename T>
+constexpr int64_t kElementsOfWide = sizeof(Wide<T>) / sizeof(T);
+
+// Parts of slots and scratch begin at multiples of kAlignElements.
+template <typename T>
+absl::Span<Wide<T>> AsWide(absl::Span<T> part) {
+  return absl::MakeSpan(reinterpret_cast<Wide<T>*>(part.data()), part.size() / kElementsOfWide<T>);
+}
 
 absl::Status CheckOptions(const Graph& graph, const StageOptions& options) {
   const OpRange range = options.range;
@@ -81,6 +92,7 @@ absl::StatusOr<StageArrays<T>> StageArrays<T>::Allocate(const Graph& graph,
       arrays.AllocateArrays(backend),
       absl::StrCat("memory for operators ", options.range.begin, " to ", options.range.end)));
   arrays.PlaceParameters();
+  arrays.PlaceGradients();
   return arrays;
 }
 
@@ -95,13 +107,16 @@ absl::Status StageArrays<T>::AllocateArrays(Backend& backend) {
     gradient_elements += Padded(graph_->parameters[use.parameter].elements());
   }
   for (auto* array : {&weights_, &first_moments_, &second_moments_}) {
-    LH_ASSIGN_OR_RETURN(*array, DeviceArray<T>::Allocate(backend, weight_elements));
+    LH_ASSIGN_OR_RETURN(*array, DeviceArray<Wide<T>>::Allocate(backend, weight_elements));
   }
-  LH_ASSIGN_OR_RETURN(gradient_array_, DeviceArray<T>::Allocate(backend, gradient_elements));
+  if constexpr (!std::is_same_v<T, Wide<T>>) {
+    LH_ASSIGN_OR_RETURN(working_array_, DeviceArray<T>::Allocate(backend, weight_elements));
+  }
+  LH_ASSIGN_OR_RETURN(gradient_array_, DeviceArray<Wide<T>>::Allocate(backend, gradient_elements));
   LH_ASSIGN_OR_RETURN(slots_,
                       DeviceArray<T>::Allocate(backend, options_.slots * plan_.slot_elements));
   LH_ASSIGN_OR_RETURN(scratch_, DeviceArray<T>::Allocate(backend, plan_.scratch_elements));
-  LH_ASSIGN_OR_RETURN(constants_, DeviceArray<T>::Allocate(backend, plan_.constant_elements));
+  LH_ASSIGN_OR_RETURN(constants_, DeviceArray<Wide<T>>::Allocate(backend, plan_.constant_elements));
   LH_ASSIGN_OR_RETURN(
       integers_, DeviceArray<int32_t>::Allocate(backend, options_.slots * plan_.slot_integers));
   return absl::OkStatus();
@@ -110,7 +125,6 @@ absl::Status StageArrays<T>::AllocateArrays(Backend& backend) {
 template <typename T>
 void StageArrays<T>::PlaceParameters() {
   parameter_position_.assign(graph_->parameters.size(), -1);
-  first_gradient_.assign(graph_->ops.size(), -1);
   int64_t offset = 0;
   for (int index : graph_->ParametersOf(options_.range)) {
     const int64_t elements = graph_->parameters[index].elements();
@@ -118,10 +132,20 @@ void StageArrays<T>::PlaceParameters() {
     parameters_.push_back({index, weights_.Part(offset, elements),
                            first_moments_.Part(offset, elements),
                            second_moments_.Part(offset, elements)});
+    if constexpr (std::is_same_v<T, Wide<T>>) {
+      working_.push_back(parameters_.back().weights);
+    } else {
+      working_.push_back(working_array_.Part(offset, elements));
+    }
     offset += Padded(elements);
   }
+}
+
+template <typename T>
+void StageArrays<T>::PlaceGradients() {
+  first_gradient_.assign(graph_->ops.size(), -1);
   uses_.resize(parameters_.size());
-  offset = 0;
+  int64_t offset = 0;
   for (const model::ParameterUse& use : graph_->Uses(options_.range)) {
     const int64_t elements = graph_->parameters[use.parameter].elements();
     const int position = static_cast<int>(gradients_.size());
@@ -164,7 +188,7 @@ absl::Span<T> StageArrays<T>::InSlot(int64_t offset, int edge, int slot) const {
 }
 
 template <typename T>
-absl::Span<T> StageArrays<T>::Constants(int position) const {
+absl::Span<Wide<T>> StageArrays<T>::Constants(int position) const {
   const int64_t offset = plan_.constants[position];
   if (offset == kAbsent) return {};
   return constants_.Part(offset, model::ConstantElements(*graph_, graph_->ops[position]));
@@ -207,22 +231,23 @@ absl::Span<int32_t> StageArrays<T>::Targets(int slot) const {
 }
 
 template <typename T>
-absl::Span<T> StageArrays<T>::Statistics(int position, int slot, Phase phase) const {
+absl::Span<Wide<T>> StageArrays<T>::Statistics(int position, int slot, Phase phase) const {
   const int64_t elements =
       model::StatisticsElements(*graph_, graph_->ops[position], options_.micro_batch);
   if (elements == 0) return {};
   const int64_t kept = plan_.slot_statistics[position];
-  if (kept != kAbsent) return PartOfSlot(kept, elements, slot);
+  if (kept != kAbsent) return AsWide<T>(PartOfSlot(kept, elements * kElementsOfWide<T>, slot));
   const auto& offsets =
       phase == Phase::kForward ? plan_.scratch_statistics : plan_.again_statistics;
-  return scratch_.Part(offsets[position], elements);
+  return AsWide<T>(scratch_.Part(offsets[position], elements * kElementsOfWide<T>));
 }
 
 template <typename T>
-absl::Span<T> StageArrays<T>::Workspace(int64_t offset, int position) const {
+absl::Span<Wide<T>> StageArrays<T>::Workspace(int64_t offset, int position) const {
   if (offset == kAbsent) return {};
-  return scratch_.Part(
-      offset, model::WorkspaceElements(*graph_, graph_->ops[position], options_.micro_batch));
+  const int64_t elements =
+      model::WorkspaceElements(*graph_, graph_->ops[position], options_.micro_batch);
+  return AsWide<T>(scratch_.Part(offset, elements * kElementsOfWide<T>));
 }
 
 template <typename T>
@@ -239,7 +264,7 @@ OpCall<T> StageArrays<T>::CommonCall(int position, int slot, Phase phase) const 
   call.statistics = Statistics(position, slot, phase);
   call.constants = Constants(position);
   for (size_t i = 0; i < op.parameters.size(); ++i) {
-    call.parameters[i] = parameters_[parameter_position_[op.parameters[i]]].weights;
+    call.parameters[i] = Working(parameter_position_[op.parameters[i]]);
   }
   if (op.kind == model::OpKind::kEmbedding) call.integers = Tokens(slot);
   if (op.kind == model::OpKind::kSoftmaxCrossEntropy) call.integers = Targets(slot);
@@ -276,5 +301,6 @@ OpCall<T> StageArrays<T>::BackwardCall(int position, int slot) const {
 
 template class StageArrays<float>;
 template class StageArrays<double>;
+template class StageArrays<BFloat16>;
 
 }  // namespace longhaul::compute

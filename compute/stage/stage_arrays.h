@@ -20,7 +20,8 @@ namespace longhaul::compute {
 // of an operator.
 enum class Phase { kForward, kAgain, kBackward };
 
-// Owns every allocation of a stage, made once. Spans stay valid while it lives.
+// Owns every allocation of a stage that computes in elements of type T, made once. Spans stay valid
+// while it lives.
 template <typename T>
 class StageArrays {
  public:
@@ -29,11 +30,13 @@ class StageArrays {
   static absl::StatusOr<StageArrays> Allocate(const model::Graph& graph,
                                               const StageOptions& options, Backend& backend);
 
-  absl::Span<StageParameter<T>> parameters() { return absl::MakeSpan(parameters_); }
-  absl::Span<StageGradient<T>> gradients() { return absl::MakeSpan(gradients_); }
+  absl::Span<StageParameter<Wide<T>>> parameters() { return absl::MakeSpan(parameters_); }
+  // What operators read of parameters()[i]: its weights, or a copy of them in T.
+  absl::Span<T> Working(int i) const { return working_[i]; }
+  absl::Span<StageGradient<Wide<T>>> gradients() { return absl::MakeSpan(gradients_); }
   // Accumulators of parameters()[i], as positions in gradients(), in operator order.
   const std::vector<int>& uses(int i) const { return uses_[i]; }
-  DeviceArray<T>& gradient_array() { return gradient_array_; }
+  DeviceArray<Wide<T>>& gradient_array() { return gradient_array_; }
 
   // The stage's input and output for a slot, and their gradients.
   absl::Span<T> Input(int slot) const;
@@ -49,7 +52,7 @@ class StageArrays {
   absl::Span<T> Scratch(int64_t offset, int edge) const;
   absl::Span<T> InSlot(int64_t offset, int edge, int slot) const;
   // Of the operator at `position`; empty where it has none.
-  absl::Span<T> Constants(int position) const;
+  absl::Span<Wide<T>> Constants(int position) const;
   // Token ids; only on a stage with the embedding. Targets; only with the loss.
   absl::Span<int32_t> Tokens(int slot) const;
   absl::Span<int32_t> Targets(int slot) const;
@@ -66,30 +69,34 @@ class StageArrays {
       : graph_(&graph), options_(options) {}
   absl::Status AllocateArrays(Backend& backend);
   void PlaceParameters();
+  void PlaceGradients();
   int64_t rows() const { return options_.micro_batch * graph_->context; }
   int64_t Elements(int edge) const { return rows() * graph_->edges[edge].width; }
   // What the operator has in every phase.
   OpCall<T> CommonCall(int position, int slot, Phase phase) const;
   absl::Span<T> PartOfSlot(int64_t offset, int64_t elements, int slot) const;
-  absl::Span<T> Statistics(int position, int slot, Phase phase) const;
-  absl::Span<T> Workspace(int64_t offset, int position) const;
+  absl::Span<Wide<T>> Statistics(int position, int slot, Phase phase) const;
+  absl::Span<Wide<T>> Workspace(int64_t offset, int position) const;
 
   const model::Graph* graph_;
   StageOptions options_;
   model::BufferPlan plan_;
   int64_t input_elements_ = 0, output_elements_ = 0;
-  std::vector<StageParameter<T>> parameters_;
-  std::vector<StageGradient<T>> gradients_;
+  std::vector<StageParameter<Wide<T>>> parameters_;
+  std::vector<absl::Span<T>> working_;  // by position in parameters_
+  std::vector<StageGradient<Wide<T>>> gradients_;
   std::vector<std::vector<int>> uses_;   // by position in parameters_
   std::vector<int> parameter_position_;  // by parameter of the graph: position in parameters_
   std::vector<int> first_gradient_;      // by operator of the graph: position in gradients_
-  DeviceArray<T> weights_, first_moments_, second_moments_, gradient_array_, slots_, scratch_,
-      constants_;
+  DeviceArray<Wide<T>> weights_, first_moments_, second_moments_, gradient_array_, constants_;
+  DeviceArray<T> slots_, scratch_;
+  DeviceArray<T> working_array_;  // where T is not the weights' type
   DeviceArray<int32_t> integers_;
 };
 
 extern template class StageArrays<float>;
 extern template class StageArrays<double>;
+extern template class StageArrays<BFloat16>;
 
 }  // namespace longhaul::compute
 

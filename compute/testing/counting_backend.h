@@ -28,6 +28,10 @@ class CountingBackend : public Backend {
   std::string numeric_class() const override { return backend_.numeric_class(); }
   const OperatorKernels<float>& Kernels(float of) const override { return backend_.Kernels(of); }
   const OperatorKernels<double>& Kernels(double of) const override { return backend_.Kernels(of); }
+  const OperatorKernels<BFloat16>& Kernels(BFloat16 of) const override {
+    return backend_.Kernels(of);
+  }
+  bool has_bfloat16() const override { return backend_.has_bfloat16(); }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override {
     LH_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, backend_.Allocate(bytes));
     ++allocations_;

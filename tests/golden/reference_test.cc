@@ -136,10 +136,10 @@ class Comparison {
   void CompareLogits() {
     pipeline_.Forward(0, Batches(0)[0]);
     const std::vector<float> expected = file_.Floats("logits");
-    ASSERT_EQ(pipeline_.last().logits().size(), expected.size());
+    const absl::Span<const T> logits = pipeline_.last().logits().template As<T>();
+    ASSERT_EQ(logits.size(), expected.size());
     Error error;
-    for (size_t i = 0; i < expected.size(); ++i)
-      error.Add(pipeline_.last().logits()[i], expected[i]);
+    for (size_t i = 0; i < expected.size(); ++i) error.Add(logits[i], expected[i]);
     Expect("logits", error.relative());
   }
 

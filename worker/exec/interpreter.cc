@@ -112,6 +112,7 @@ StageExecutor::Interpreter::Interpreter(ExecutorOptions options, compute::Stage<
       evaluation_groups_(options_.evaluation_shape),
       name_(training_groups_.Name(training_groups_.GroupOf(options_.stage, options_.replica))),
       norms_layout_(*options_.graph, options_.ranges),
+      sums_of_squares_(stage->parameters().size()),
       slots_(options_.program) {
   CheckOptions();
   if (options_.collective != nullptr) {
@@ -166,6 +167,7 @@ absl::StatusOr<StepResult> StageExecutor::Interpreter::RunStep(int64_t step) {
     const Stopwatch total(*clock_, pass_.timings.total);
     if (options_.gradient_tree == nullptr) LH_RETURN_IF_ERROR(stage_->ZeroGradients());
     LH_RETURN_IF_ERROR(RunProgram(options_.program));
+    LH_RETURN_IF_ERROR(Annotate(stage_->backend().Synchronize(), name_));
   }
   StepResult result;
   result.step = step;
@@ -189,6 +191,7 @@ absl::StatusOr<EvaluationResult> StageExecutor::Interpreter::Evaluate(int64_t st
   pass_.evaluation = true;
   if (is_last()) pass_.losses.resize(options_.evaluation_shape.micro_batches);
   LH_RETURN_IF_ERROR(RunProgram(options_.evaluation_program));
+  LH_RETURN_IF_ERROR(Annotate(stage_->backend().Synchronize(), name_));
   EvaluationResult result;
   result.loss_sum = LossSum();
   result.targets = batches_ != nullptr ? batches_->validation_targets() : 0;
@@ -207,7 +210,7 @@ absl::Status StageExecutor::Interpreter::RunProgram(const schedule::Program& pro
 }
 
 absl::Status StageExecutor::Interpreter::RecvActivation(const Instruction& instruction) {
-  return Receive(instruction, stage_->input(SlotOf(instruction)));
+  return Receive(instruction, stage_->input(SlotOf(instruction)).As<float>());
 }
 
 absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction) {
@@ -220,24 +223,25 @@ absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction)
     }
   }
   const Stopwatch compute(*clock_, pass_.timings.compute);
-  double loss_sum = 0;
-  compute::ForwardPass pass{SlotOf(instruction), {}, {}, is_last() ? &loss_sum : nullptr};
+  compute::ForwardPass pass;
+  pass.slot = SlotOf(instruction);
   pass.first_sequence = instruction.micro_batch * options_.spec->train.micro_batch;
   pass.step = pass_.step;
   pass.training = !pass_.evaluation;
   if (is_first()) pass.tokens = tokens_;
-  if (is_last()) pass.targets = targets_;
-  LH_RETURN_IF_ERROR(stage_->Forward(pass));
-  if (is_last()) pass_.losses[instruction.micro_batch] = loss_sum;
-  return absl::OkStatus();
+  if (is_last()) {
+    pass.targets = targets_;
+    pass.loss_sum = &pass_.losses[instruction.micro_batch];
+  }
+  return stage_->Forward(pass);
 }
 
 absl::Status StageExecutor::Interpreter::SendActivation(const Instruction& instruction) {
-  return Send(instruction, stage_->output(SlotOf(instruction)));
+  return Send(instruction, stage_->output(SlotOf(instruction)).As<float>());
 }
 
 absl::Status StageExecutor::Interpreter::RecvGradient(const Instruction& instruction) {
-  return Receive(instruction, stage_->output_gradient());
+  return Receive(instruction, stage_->output_gradient().As<float>());
 }
 
 absl::Status StageExecutor::Interpreter::Backward(const Instruction& instruction) {
@@ -246,7 +250,7 @@ absl::Status StageExecutor::Interpreter::Backward(const Instruction& instruction
 }
 
 absl::Status StageExecutor::Interpreter::SendGradient(const Instruction& instruction) {
-  return Send(instruction, stage_->input_gradient());
+  return Send(instruction, stage_->input_gradient().As<float>());
 }
 
 absl::Status StageExecutor::Interpreter::SumUses() {
@@ -267,13 +271,12 @@ absl::StatusOr<std::vector<ParameterNorm>> StageExecutor::Interpreter::NormsFrom
   const Stopwatch compute(*clock_, pass_.timings.compute);
   const std::vector<int>& counted = norms_layout_.counted_by(options_.stage);
   const absl::Span<compute::StageParameter<float>> parameters = stage_->parameters();
+  LH_RETURN_IF_ERROR(stage_->GradientSumsOfSquares(absl::MakeSpan(sums_of_squares_)));
   std::vector<ParameterNorm> norms;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const int parameter = parameters[i].index;
     if (!std::binary_search(counted.begin(), counted.end(), parameter)) continue;
-    norms.push_back({.parameter = parameter});
-    LH_RETURN_IF_ERROR(
-        stage_->GradientSumOfSquares(static_cast<int>(i), &norms.back().sum_of_squares));
+    norms.push_back({parameter, sums_of_squares_[i]});
   }
   norms.insert(norms.end(), pass_.norms_after.begin(), pass_.norms_after.end());
   return norms;

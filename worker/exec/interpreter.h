@@ -118,6 +118,7 @@ class StageExecutor::Interpreter {
   std::vector<absl::Span<float>> tied_gradients_;
   std::vector<float> tied_received_;       // first stage: the head use's accumulator as it came
   std::vector<int32_t> tokens_, targets_;  // of one micro-batch; first and last stage
+  std::vector<double> sums_of_squares_;    // by position in the stage's parameters
   schedule::SlotMap slots_;                // of the program that runs
   Pass pass_;
 };

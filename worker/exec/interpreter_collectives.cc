@@ -33,6 +33,7 @@ absl::Status StageExecutor::Interpreter::ReduceGradients(const Instruction& inst
 // Each replica knows the losses of its own micro-batches; the others' are zero, which adds nothing
 // to their bits.
 absl::Status StageExecutor::Interpreter::ReduceLosses(const Instruction& instruction) {
+  LH_RETURN_IF_ERROR(stage_->backend().Synchronize());
   const Stopwatch wait(*clock_, pass_.timings.wait);
   return options_.collective->SumDoubles(absl::MakeSpan(pass_.losses), Deadline());
 }

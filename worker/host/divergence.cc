@@ -34,10 +34,10 @@ absl::StatusOr<std::optional<Divergence>> DivergenceWatch::AfterStep(const StepR
 
 absl::StatusOr<std::optional<Divergence>> DivergenceWatch::FindBadParameter(int64_t step) {
   const auto parameters = stage_.parameters();
+  std::vector<double> sums(parameters.size());
+  LH_RETURN_IF_ERROR(stage_.WeightSumsOfSquares(absl::MakeSpan(sums)));
   for (size_t i = 0; i < parameters.size(); ++i) {
-    double sum = 0;
-    LH_RETURN_IF_ERROR(stage_.WeightSumOfSquares(static_cast<int>(i), &sum));
-    if (std::isfinite(sum)) continue;
+    if (std::isfinite(sums[i])) continue;
     const int index = parameters[i].index;
     const auto count = static_cast<int64_t>(graph_.parameters.size());
     return Divergence{index - count,

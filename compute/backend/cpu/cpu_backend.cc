@@ -71,6 +71,10 @@ std::string CpuBackend::numeric_class() const {
   return absl::StrCat(ours, "-openblas-", OpenBlasVersion(), "-", openblas_get_corename(), "-f32");
 }
 
+const OperatorKernels<BFloat16>& CpuBackend::Kernels(BFloat16) const {
+  LH_CHECK(false, "this backend has no kernels for bfloat16");
+}
+
 absl::StatusOr<std::unique_ptr<Buffer>> CpuBackend::Allocate(size_t bytes) {
   const uint64_t allocated = allocated_bytes_;
   const uint64_t available = memory_bytes_max_ - allocated;

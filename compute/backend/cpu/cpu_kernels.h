@@ -15,47 +15,49 @@ class CpuKernels final : public OperatorKernels<T> {
   absl::Status Add(absl::Span<const T> a, absl::Span<const T> b,
                    absl::Span<T> output) const override;
   absl::Status CausalAttentionForward(const CausalAttentionShape& shape, absl::Span<const T> qkv,
-                                      absl::Span<T> output, absl::Span<T> lse,
-                                      absl::Span<T> workspace) const override;
+                                      absl::Span<T> output, absl::Span<Wide<T>> lse,
+                                      absl::Span<Wide<T>> workspace) const override;
   absl::Status CausalAttentionBackward(const CausalAttentionShape& shape, absl::Span<const T> qkv,
-                                       absl::Span<const T> output, absl::Span<const T> lse,
+                                       absl::Span<const T> output, absl::Span<const Wide<T>> lse,
                                        absl::Span<const T> output_gradient,
                                        absl::Span<T> qkv_gradient,
-                                       absl::Span<T> workspace) const override;
+                                       absl::Span<Wide<T>> workspace) const override;
   absl::Status Dropout(const DropoutShape& shape, const DropoutKey& key, absl::Span<const T> input,
                        absl::Span<T> output) const override;
   absl::Status EmbeddingForward(const EmbeddingShape& shape, absl::Span<const int32_t> tokens,
                                 absl::Span<const T> table, absl::Span<const T> positions,
                                 absl::Span<T> output) const override;
   absl::Status EmbeddingBackward(const EmbeddingShape& shape, absl::Span<const int32_t> tokens,
-                                 absl::Span<const T> output_gradient, absl::Span<T> table_gradient,
-                                 absl::Span<T> positions_gradient) const override;
+                                 absl::Span<const T> output_gradient,
+                                 absl::Span<Wide<T>> table_gradient,
+                                 absl::Span<Wide<T>> positions_gradient) const override;
   absl::Status GeluForward(absl::Span<const T> input, absl::Span<T> output) const override;
   absl::Status GeluBackward(absl::Span<const T> input, absl::Span<const T> output_gradient,
                             absl::Span<T> input_gradient) const override;
   absl::Status LayerNormForward(const LayerNormShape& shape, absl::Span<const T> input,
                                 absl::Span<const T> weight, absl::Span<const T> bias,
-                                absl::Span<T> output, absl::Span<T> statistics) const override;
+                                absl::Span<T> output,
+                                absl::Span<Wide<T>> statistics) const override;
   absl::Status LayerNormBackward(const LayerNormShape& shape, absl::Span<const T> input,
-                                 absl::Span<const T> weight, absl::Span<const T> statistics,
+                                 absl::Span<const T> weight, absl::Span<const Wide<T>> statistics,
                                  absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
-                                 absl::Span<T> weight_gradient,
-                                 absl::Span<T> bias_gradient) const override;
+                                 absl::Span<Wide<T>> weight_gradient,
+                                 absl::Span<Wide<T>> bias_gradient) const override;
   absl::Status LinearForward(const LinearShape& shape, absl::Span<const T> input,
                              absl::Span<const T> weight, absl::Span<const T> bias,
                              absl::Span<T> output) const override;
   absl::Status LinearBackward(const LinearShape& shape, absl::Span<const T> input,
                               absl::Span<const T> weight, absl::Span<const T> output_gradient,
-                              absl::Span<T> input_gradient, absl::Span<T> weight_gradient,
-                              absl::Span<T> bias_gradient) const override;
+                              absl::Span<T> input_gradient, absl::Span<Wide<T>> weight_gradient,
+                              absl::Span<Wide<T>> bias_gradient) const override;
   absl::Status RmsNormForward(const RmsNormShape& shape, absl::Span<const T> input,
                               absl::Span<const T> weight, absl::Span<T> output,
-                              absl::Span<T> statistics) const override;
+                              absl::Span<Wide<T>> statistics) const override;
   absl::Status RmsNormBackward(const RmsNormShape& shape, absl::Span<const T> input,
-                               absl::Span<const T> weight, absl::Span<const T> statistics,
+                               absl::Span<const T> weight, absl::Span<const Wide<T>> statistics,
                                absl::Span<const T> output_gradient, absl::Span<T> input_gradient,
-                               absl::Span<T> weight_gradient) const override;
-  absl::Status Rotary(const RotaryShape& shape, T turn, absl::Span<const T> table,
+                               absl::Span<Wide<T>> weight_gradient) const override;
+  absl::Status Rotary(const RotaryShape& shape, Wide<T> turn, absl::Span<const Wide<T>> table,
                       absl::Span<const T> input, absl::Span<T> output) const override;
   absl::Status SoftmaxCrossEntropyForward(const SoftmaxCrossEntropyShape& shape,
                                           absl::Span<const T> logits,
@@ -70,9 +72,11 @@ class CpuKernels final : public OperatorKernels<T> {
   absl::Status SwiGluBackward(const SwiGluShape& shape, absl::Span<const T> input,
                               absl::Span<const T> output_gradient,
                               absl::Span<T> input_gradient) const override;
-  absl::Status AdamW(const AdamWStep& step, absl::Span<const T> gradient, absl::Span<T> weights,
-                     absl::Span<T> first_moment, absl::Span<T> second_moment) const override;
-  absl::Status SumOfSquares(absl::Span<const T> values, double* sum) const override;
+  absl::Status AdamW(const AdamWStep& step,
+                     absl::Span<const AdamWTensor<T>> tensors) const override;
+  absl::Status SumsOfSquares(absl::Span<const absl::Span<const T>> tensors,
+                             double* sums) const override;
+  absl::Status Round(absl::Span<const Wide<T>> from, absl::Span<T> to) const override;
 
  private:
   Backend& backend_;

@@ -80,6 +80,10 @@ CudaBackend::~CudaBackend() {
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
+const OperatorKernels<BFloat16>& CudaBackend::Kernels(BFloat16) const {
+  LH_CHECK(false, "this backend has no kernels for bfloat16");
+}
+
 absl::StatusOr<std::unique_ptr<Buffer>> CudaBackend::Allocate(size_t bytes) {
   LH_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(device_), Name()));
   void* data = nullptr;

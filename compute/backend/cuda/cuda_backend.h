@@ -28,6 +28,8 @@ class CudaBackend final : public Backend {
   std::string numeric_class() const override { return numeric_class_; }
   const OperatorKernels<float>& Kernels(float) const override { return float_kernels_; }
   const OperatorKernels<double>& Kernels(double) const override { return double_kernels_; }
+  const OperatorKernels<BFloat16>& Kernels(BFloat16) const override;  // must not be called
+  bool has_bfloat16() const override { return false; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
   absl::Status CopyToHost(void* host, const void* device, size_t bytes) override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -50,6 +51,7 @@ class InProcessPipeline {
       const auto tokens = stage.is_first() ? absl::MakeConstSpan(batch.tokens) : kNoIntegers;
       const auto targets = stage.is_last() ? absl::MakeConstSpan(batch.targets) : kNoIntegers;
       Check(stage.Forward({slot, tokens, targets, &loss_sum, step, m * micro_batch_, true}));
+      Check(stage.backend().Synchronize());
     }
     return loss_sum;
   }
@@ -83,10 +85,10 @@ class InProcessPipeline {
   double GradientNorm() {
     std::vector<double> sums(graph_.parameters.size(), 0);
     for (auto& stage : stages_) {
-      for (size_t i = 0; i < stage->parameters().size(); ++i) {
-        double sum = 0;
-        Check(stage->GradientSumOfSquares(static_cast<int>(i), &sum));
-        sums[stage->parameters()[i].index] = sum;
+      std::vector<double> of_stage(stage->parameters().size());
+      Check(stage->GradientSumsOfSquares(absl::MakeSpan(of_stage)));
+      for (size_t i = 0; i < of_stage.size(); ++i) {
+        sums[stage->parameters()[i].index] = of_stage[i];
       }
     }
     double total = 0;
@@ -116,6 +118,7 @@ class InProcessPipeline {
               normal ? 4 * held.weights[e] : static_cast<T>(held.weights[e] + residue / T{80});
         }
       }
+      Check(stage->WeightsChanged());
     }
   }
 
@@ -127,6 +130,10 @@ class InProcessPipeline {
   static void Copy(absl::Span<const T> from, absl::Span<T> to) {
     LH_CHECK(from.size() == to.size());
     std::copy(from.begin(), from.end(), to.begin());
+  }
+  static void Copy(const DeviceSpan& from, const DeviceSpan& to) {
+    LH_CHECK(from.elements == to.elements && from.element == to.element);
+    std::memcpy(to.data, from.data, static_cast<size_t>(from.bytes()));
   }
 
   const StageParameter<T>& StateOf(int parameter) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <thread>
 #include <utility>
@@ -325,12 +326,9 @@ ReferenceRun::Step ReferenceRun::RunStep(int64_t step) {
   result.loss_sum = SumGradients(step);
   result.targets = CountTargets(step);
   Must(stage_->SumUses());
-  double squares = 0;
-  for (size_t i = 0; i < stage_->parameters().size(); ++i) {
-    double sum = 0;
-    Must(stage_->GradientSumOfSquares(static_cast<int>(i), &sum));
-    squares += sum;
-  }
+  std::vector<double> sums(stage_->parameters().size());
+  Must(stage_->GradientSumsOfSquares(absl::MakeSpan(sums)));
+  const double squares = std::accumulate(sums.begin(), sums.end(), 0.0);
   const double count = static_cast<double>(result.targets);
   result.gradient_norm = std::sqrt(squares) / count;
   const double clip = std::min(1.0, train.optimizer.grad_clip / (result.gradient_norm + 1e-6));
