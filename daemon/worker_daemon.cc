@@ -165,7 +165,6 @@ class WorkerDaemon : public Daemon {
     const HostResources resources = ReadHostResources();
     worker::WorkerHostOptions options;
     options.folder = config_.folder;
-    options.threads = config_.threads > 0 ? config_.threads : resources.cores;
     options.peer_silence_max = config_.peer_wait_max;
     options.transfer_max = config_.transfer_max;
     options.connections = config_.connections;
@@ -177,14 +176,14 @@ class WorkerDaemon : public Daemon {
     facts.data_address = AdvertisedAddress();
     facts.trusted_network = config_.trusted_network;
     facts.version = OwnProtocol().build;
-    facts.threads = options.threads;
+    facts.threads = config_.threads > 0 ? config_.threads : resources.cores;
     facts.host_cores = resources.cores;
     facts.memory_bytes =
         config_.memory_bytes > 0
             ? config_.memory_bytes
             : static_cast<int64_t>(kMemoryShare * static_cast<double>(resources.memory_bytes));
     LH_ASSIGN_OR_RETURN(const NodeMeasures measures,
-                        MeasureNode(options.threads, facts.memory_bytes, clock_));
+                        MeasureNode(facts.threads, facts.memory_bytes, clock_));
     facts.numeric_class = measures.numeric_class;
     facts.flops_per_second = measures.flops_per_second;
     facts.bytes_per_second = measures.bytes_per_second;
@@ -215,6 +214,9 @@ class WorkerDaemon : public Daemon {
     dependencies.remote = remote_.get();
     dependencies.transport = &transport_;
     dependencies.router = &router_;
+    dependencies.make_backend = [threads = facts.threads] {
+      return compute::MakeCpuBackend(threads);
+    };
     dependencies.log = [this](worker::LogLevel level, const std::string& text) {
       log_.Write(FromWorker(level), text);
     };

@@ -305,7 +305,8 @@ absl::StatusOr<std::unique_ptr<Stage<float>>> Stage<float>::Create(const Graph& 
                                                                    const StageOptions& options,
                                                                    Backend& backend,
                                                                    uint64_t seed) {
-  if (!options.bfloat16) return CreateStage<float>(graph, options, backend, seed);
+  if (options.precision == model::Precision::kFloat32)
+    return CreateStage<float>(graph, options, backend, seed);
   if (!backend.has_bfloat16()) {
     return absl::FailedPreconditionError(
         absl::StrCat("a device of numeric class ", backend.numeric_class(),
@@ -319,7 +320,7 @@ absl::StatusOr<std::unique_ptr<Stage<double>>> Stage<double>::Create(const Graph
                                                                      const StageOptions& options,
                                                                      Backend& backend,
                                                                      uint64_t seed) {
-  LH_CHECK(!options.bfloat16, "a stage in double is for reference");
+  LH_CHECK(options.precision == model::Precision::kFloat32, "a stage in double is for reference");
   return CreateStage<double>(graph, options, backend, seed);
 }
 

@@ -13,6 +13,7 @@
 #include "compute/backend/backend.h"
 #include "compute/optim/adamw.h"
 #include "model/graph.h"
+#include "model/precision.h"
 
 namespace longhaul::compute {
 
@@ -23,8 +24,8 @@ struct StageOptions {
   bool recompute = false;  // keep block boundaries only; Backward makes the rest again
   // The owner fills every parameter itself, from a checkpoint: zeros instead of initial values.
   bool weights_follow = false;
-  // Operators compute in BFloat16; the stage's state stays in floats. Stage<float> only.
-  bool bfloat16 = false;
+  // What operators compute in; the stage's state stays in floats. bf16: Stage<float> only.
+  model::Precision precision = model::Precision::kFloat32;
 };
 
 // One micro-batch's forward.
@@ -70,7 +71,7 @@ class Stage {
  public:
   // `graph` and `backend` must outlive the stage. Parameters start at their initial values for
   // `seed` (unless weights_follow): element e of parameter p depends on (seed, p, e) only. Dropout
-  // draws by it too. FailedPrecondition if the backend cannot compute in BFloat16 as asked.
+  // draws by it too. FailedPrecondition if the backend cannot compute in this precision.
   static absl::StatusOr<std::unique_ptr<Stage>> Create(const model::Graph& graph,
                                                        const StageOptions& options,
                                                        Backend& backend, uint64_t seed);

@@ -53,8 +53,9 @@ absl::Status CheckOptions(const Graph& graph, const StageOptions& options) {
         "a micro-batch of ", options.micro_batch, " sequences is out of range; with context ",
         graph.context, " it must be from 1 to ", micro_batch_max));
   }
-  const int64_t bytes =
-      model::MemoryOf(graph, range, options.micro_batch, options.slots, options.recompute).total();
+  const int64_t bytes = model::MemoryOf(graph, range, options.micro_batch, options.slots,
+                                        options.recompute, options.precision)
+                            .total();
   if (bytes < model::kBytesMax) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("operators ", range.begin, " to ", range.end, " with ", options.slots,
@@ -87,7 +88,8 @@ absl::StatusOr<StageArrays<T>> StageArrays<T>::Allocate(const Graph& graph,
     arrays.input_elements_ = elements_at(options.range.begin);
   if (!model::HasLoss(graph, options.range))
     arrays.output_elements_ = elements_at(options.range.end);
-  arrays.plan_ = model::PlanBuffers(graph, options.range, options.micro_batch, options.recompute);
+  arrays.plan_ = model::PlanBuffers(graph, options.range, options.micro_batch, options.recompute,
+                                    options.precision);
   LH_RETURN_IF_ERROR(Annotate(
       arrays.AllocateArrays(backend),
       absl::StrCat("memory for operators ", options.range.begin, " to ", options.range.end)));

@@ -95,6 +95,9 @@ class InProcessCluster::Worker : public worker::ControlLink {
     dependencies.remote = &remote_;
     dependencies.transport = transport_.get();
     dependencies.router = &router_;
+    dependencies.make_backend = [threads = options.facts.threads] {
+      return compute::MakeCpuBackend(threads);
+    };
     dependencies.log = [](worker::LogLevel, const std::string&) {};
     host_ = std::make_unique<worker::WorkerHost>(std::move(options), std::move(dependencies));
     cluster.network_.Listen(address_, &router_);
@@ -266,13 +269,11 @@ void InProcessCluster::StartWorker(const std::string& name, const std::string& s
   options.facts.data_address = absl::StrCat("memory:", name);
   options.facts.version = "test";
   options.facts.numeric_class = compute::MakeCpuBackend(1)->numeric_class();
-  options.facts.threads = threads;
-  options.facts.host_cores = threads;
+  options.facts.threads = options.facts.host_cores = threads;
   options.facts.memory_bytes = int64_t{1} << 30;
   options.facts.flops_per_second = 1e10;
   options.facts.bytes_per_second = 1e10;
   options.folder = absl::StrCat(folder_, "/", name);
-  options.threads = threads;
   options.peer_silence_max = absl::Hours(1);  // what is slow is the machine that runs the test
   options.transfer_max = absl::Hours(1);
   auto worker = std::make_unique<Worker>(*this, std::move(options));

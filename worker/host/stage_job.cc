@@ -140,7 +140,7 @@ absl::Status StageJob::Prepare() {
         ", whose configuration does not say `trusted_network: true`; sums of gradients are not "
         "encrypted"));
   }
-  backend_ = compute::MakeCpuBackend(options_.threads);
+  LH_ASSIGN_OR_RETURN(backend_, dependencies_.make_backend());
   if (assignment_.numeric_class.empty() || assignment_.numeric_class == backend_->numeric_class()) {
     return absl::OkStatus();
   }
@@ -153,8 +153,12 @@ absl::Status StageJob::Build() {
   const run::RunSpec& spec = assignment_.spec;
   SetPhase("building");
   const compute::StageOptions stage_options{
-      plan_.ranges[plan_.stage], spec.train.micro_batch, plan_.program.slots,
-      assignment_.stages[assignment_.stage].recompute, assignment_.checkpoint.has_value()};
+      plan_.ranges[plan_.stage],
+      spec.train.micro_batch,
+      plan_.program.slots,
+      assignment_.stages[assignment_.stage].recompute,
+      assignment_.checkpoint.has_value(),
+      backend_->has_bfloat16() ? spec.train.precision : model::Precision::kFloat32};
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
                                                             spec.train.seed));
   if (spec.exact_replicas) {
@@ -296,7 +300,7 @@ absl::Status StageJob::TrainSteps(Exchange& exchange) {
     }
     const bool last = step == spec.train.steps || result.directive == Directive::kStop;
     const bool due = spec.checkpoint_every > 0 && step % spec.checkpoint_every == 0;
-    if (last || due) Save(step, last);
+    if (last || due) LH_RETURN_IF_ERROR(Save(step, last));
     if (last) return absl::OkStatus();
   }
   return absl::OkStatus();
@@ -334,15 +338,17 @@ absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor, const S
   return report;
 }
 
-void StageJob::Save(int64_t step, bool last) {
+absl::Status StageJob::Save(int64_t step, bool last) {
   // The replicas of a stage have the same state; the first stores it.
   if (plan_.replica > 0) {
     if (last) End(step);
-    return;
+    return absl::OkStatus();
   }
   if (last) SetPhase("storing the last checkpoint");
   const std::vector<int> owned = model::OwnedParameters(plan_.graph, plan_.ranges)[plan_.stage];
-  keeper_->Put({step, SaveStage(plan_.graph, owned, *stage_), last, absl::OkStatus()});
+  LH_ASSIGN_OR_RETURN(checkpoint::EncodedShard shard, SaveStage(plan_.graph, owned, *stage_));
+  keeper_->Put({step, std::move(shard), last, absl::OkStatus()});
+  return absl::OkStatus();
 }
 
 void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {

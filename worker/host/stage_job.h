@@ -87,7 +87,7 @@ class StageJob {
   // What the stage needs to train. The job may wait long for its release; its memory need not.
   void FreeMemory();
   absl::StatusOr<StepReport> MakeReport(StageExecutor& executor, const StepResult& result);
-  void Save(int64_t step, bool last);
+  absl::Status Save(int64_t step, bool last);
   void End(int64_t step);
   void OnShard(const ShardTask& task, const absl::Status& status);
   absl::Status CheckCancelled();

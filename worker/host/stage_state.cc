@@ -6,17 +6,29 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "worker/host/host_copies.h"
 
 namespace longhaul::worker {
 namespace {
 
-bool Wants(const model::Graph& graph, const checkpoint::Shard& shard,
-           const std::vector<checkpoint::MutableParameterState>& wanted) {
-  return std::any_of(wanted.begin(), wanted.end(), [&](const auto& state) {
-    const std::string& name = graph.parameters[state.index].name;
-    return std::find(shard.parameters.begin(), shard.parameters.end(), name) !=
-           shard.parameters.end();
-  });
+bool Holds(const model::Graph& graph, const checkpoint::Shard& shard, int parameter) {
+  const std::string& name = graph.parameters[parameter].name;
+  return std::find(shard.parameters.begin(), shard.parameters.end(), name) !=
+         shard.parameters.end();
+}
+
+// What the stage has of the shard's parameters, in host memory.
+std::vector<checkpoint::MutableParameterState> WantedOf(const model::Graph& graph,
+                                                        const checkpoint::Shard& shard,
+                                                        compute::Stage<float>& stage,
+                                                        HostCopies& copies) {
+  std::vector<checkpoint::MutableParameterState> wanted;
+  for (const compute::StageParameter<float>& parameter : stage.parameters()) {
+    if (!Holds(graph, shard, parameter.index)) continue;
+    wanted.push_back({parameter.index, copies.Of(parameter.weights),
+                      copies.Of(parameter.first_moment), copies.Of(parameter.second_moment)});
+  }
+  return wanted;
 }
 
 // Copies what is wanted from this node's copy. NotFound: there is none.
@@ -69,17 +81,38 @@ absl::Status LoadRemote(const model::Graph& graph, const checkpoint::Manifest& m
   return absl::OkStatus();
 }
 
+// From this node or from the coordinator.
+absl::Status LoadShard(const model::Graph& graph, const checkpoint::Manifest& manifest,
+                       const checkpoint::Shard& shard, const ShardSources& sources,
+                       const std::vector<checkpoint::MutableParameterState>& wanted,
+                       std::string& damaged_shard) {
+  LH_RETURN_IF_ERROR(sources.goes_on());
+  const absl::Status local = LoadLocal(graph, shard, sources, wanted);
+  if (local.ok()) return absl::OkStatus();
+  if (!absl::IsNotFound(local)) {
+    sources.note(absl::StrCat("this node's copy of a shard is no good, fetching another: ",
+                              local.message()));
+  }
+  LH_RETURN_IF_ERROR(sources.goes_on());
+  const absl::Status remote = LoadRemote(graph, manifest, shard, sources, wanted);
+  if (absl::IsDataLoss(remote) || absl::IsNotFound(remote)) damaged_shard = shard.sha256;
+  return remote;
+}
+
 }  // namespace
 
-checkpoint::EncodedShard SaveStage(const model::Graph& graph, const std::vector<int>& owned,
-                                   compute::Stage<float>& stage) {
+absl::StatusOr<checkpoint::EncodedShard> SaveStage(const model::Graph& graph,
+                                                   const std::vector<int>& owned,
+                                                   compute::Stage<float>& stage) {
+  HostCopies copies(stage.backend());
   std::vector<checkpoint::ParameterState> states;
   for (const compute::StageParameter<float>& parameter : stage.parameters()) {
     if (!std::binary_search(owned.begin(), owned.end(), parameter.index)) continue;
-    states.push_back(
-        {parameter.index, parameter.weights, parameter.first_moment, parameter.second_moment});
+    states.push_back({parameter.index, copies.Of(parameter.weights),
+                      copies.Of(parameter.first_moment), copies.Of(parameter.second_moment)});
   }
   LH_CHECK(states.size() == owned.size(), "a stage saves only what it holds");
+  LH_RETURN_IF_ERROR(copies.Read());
   return checkpoint::EncodeShard(graph, states);
 }
 
@@ -87,25 +120,14 @@ absl::Status LoadStage(const model::Graph& graph, const checkpoint::Manifest& ma
                        compute::Stage<float>& stage, const ShardSources& sources,
                        std::string& damaged_shard) {
   LH_RETURN_IF_ERROR(checkpoint::ValidateCoverage(manifest, graph));
-  std::vector<checkpoint::MutableParameterState> wanted;
-  for (const compute::StageParameter<float>& parameter : stage.parameters()) {
-    wanted.push_back(
-        {parameter.index, parameter.weights, parameter.first_moment, parameter.second_moment});
-  }
   for (const checkpoint::Shard& shard : manifest.shards) {
-    if (!Wants(graph, shard, wanted)) continue;
-    LH_RETURN_IF_ERROR(sources.goes_on());
-    const absl::Status local = LoadLocal(graph, shard, sources, wanted);
-    if (local.ok()) continue;
-    if (!absl::IsNotFound(local)) {
-      sources.note(absl::StrCat("this node's copy of a shard is no good, fetching another: ",
-                                local.message()));
-    }
-    LH_RETURN_IF_ERROR(sources.goes_on());
-    const absl::Status remote = LoadRemote(graph, manifest, shard, sources, wanted);
-    if (absl::IsDataLoss(remote) || absl::IsNotFound(remote)) damaged_shard = shard.sha256;
-    LH_RETURN_IF_ERROR(remote);
+    HostCopies copies(stage.backend());
+    const auto wanted = WantedOf(graph, shard, stage, copies);
+    if (wanted.empty()) continue;
+    LH_RETURN_IF_ERROR(LoadShard(graph, manifest, shard, sources, wanted, damaged_shard));
+    LH_RETURN_IF_ERROR(copies.Write());
   }
+  LH_RETURN_IF_ERROR(stage.WeightsChanged());
   return sources.goes_on();
 }
 

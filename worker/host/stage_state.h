@@ -16,9 +16,10 @@
 
 namespace longhaul::worker {
 
-// Encodes the state of the `owned` parameters (indices, ascending).
-checkpoint::EncodedShard SaveStage(const model::Graph& graph, const std::vector<int>& owned,
-                                   compute::Stage<float>& stage);
+// Encodes the state of the `owned` parameters (indices, ascending). An error is the device's.
+absl::StatusOr<checkpoint::EncodedShard> SaveStage(const model::Graph& graph,
+                                                   const std::vector<int>& owned,
+                                                   compute::Stage<float>& stage);
 
 struct ShardSources {
   KeptShards* local = nullptr;

@@ -42,7 +42,8 @@ class StageStateTest : public testing::Test {
           parameter.second_moment[i] = Value(parameter.index, 2, i);
         }
       }
-      shards_.push_back(SaveStage(graph_, model::OwnedParameters(graph_, ranges)[stage], *saved));
+      shards_.push_back(
+          SaveStage(graph_, model::OwnedParameters(graph_, ranges)[stage], *saved).value());
       manifest_.shards.push_back(shards_.back().shard);
     }
     last_stage_ = ranges[1];

@@ -3,13 +3,15 @@
 #ifndef LONGHAUL_WORKER_HOST_WORKER_HOST_H_
 #define LONGHAUL_WORKER_HOST_WORKER_HOST_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "compute/backend/backend.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/exchange_router.h"
 #include "worker/host/control_link.h"
@@ -21,7 +23,6 @@ namespace longhaul::worker {
 struct WorkerHostOptions {
   NodeFacts facts;
   std::string folder;  // data sets and shards of this node
-  int threads = 1;     // of the CPU backend
   // Of a wait for a peer of which nothing is heard (ExchangeOptions::silence_max). None: the lease
   // that the coordinator grants, so that a lost link is shown as fast as a lost node.
   std::optional<absl::Duration> peer_silence_max;
@@ -37,6 +38,8 @@ struct WorkerHostDependencies {
   RemoteStore* remote = nullptr;
   Transport* transport = nullptr;
   ExchangeRouter* router = nullptr;
+  // The device of this node, made anew for each stage and gone before the next is made.
+  std::function<absl::StatusOr<std::unique_ptr<compute::Backend>>()> make_backend;
   // Called from the host's threads; thread-safe.
   absl::AnyInvocable<void(LogLevel, const std::string&) const> log;
 };

@@ -348,6 +348,7 @@ inline WorkerHostDependencies TestDependencies(Clock& clock, ControlLink& contro
   dependencies.remote = &remote;
   dependencies.transport = &transport;
   dependencies.router = &router;
+  dependencies.make_backend = [] { return compute::MakeCpuBackend(1); };
   dependencies.log = [](LogLevel, const std::string&) {};
   return dependencies;
 }
