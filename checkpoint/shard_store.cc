@@ -226,13 +226,25 @@ absl::Status ShardStore::RemoveOldManifests(absl::string_view run, int64_t befor
   return SyncDirectory(run_folder);
 }
 
+absl::StatusOr<std::vector<std::string>> ShardStore::RunNames() const {
+  LH_ASSIGN_OR_RETURN(std::vector<std::string> names, List(absl::StrCat(folder_, "/manifests")));
+  std::erase_if(names,
+                [](const std::string& name) { return !ValidateName("run name", name).ok(); });
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> ShardStore::Runs() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  LH_ASSIGN_OR_RETURN(std::vector<std::string> runs, RunNames());
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
 absl::StatusOr<absl::flat_hash_set<std::string>> ShardStore::NamedShards(
     std::vector<std::string>* damaged) const {
   absl::flat_hash_set<std::string> named;
-  LH_ASSIGN_OR_RETURN(const std::vector<std::string> runs,
-                      List(absl::StrCat(folder_, "/manifests")));
+  LH_ASSIGN_OR_RETURN(const std::vector<std::string> runs, RunNames());
   for (const std::string& run : runs) {
-    if (!ValidateName("run name", run).ok()) continue;
     LH_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(run, damaged));
     for (const Manifest& manifest : manifests) {
       for (const Shard& shard : manifest.shards) named.insert(shard.sha256);

@@ -46,6 +46,9 @@ class ShardStore {
   absl::StatusOr<std::vector<Manifest>> Manifests(absl::string_view run,
                                                   std::vector<std::string>* damaged) const;
 
+  // Names of the runs that have a manifest here, ascending.
+  absl::StatusOr<std::vector<std::string>> Runs() const;
+
   // Removes the run's manifests of steps before `before_step`, damaged ones too, then every shard
   // that no manifest of any run names, except those in `protected_shards` (being written now), then
   // what writes that were cut short have left. While a manifest of any run is damaged,
@@ -54,6 +57,7 @@ class ShardStore {
                      const std::vector<std::string>& protected_shards);
 
  private:
+  absl::StatusOr<std::vector<std::string>> RunNames() const;
   std::string ShardPath(absl::string_view sha256) const;
   std::string RunFolder(absl::string_view run) const;
   absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view run,

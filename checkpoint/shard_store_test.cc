@@ -137,6 +137,7 @@ TEST_F(ShardStoreTest, CommitsAreReadBackInOrderOfSteps) {
   EXPECT_THAT(Steps("first"), ElementsAre(9, 10));
   EXPECT_EQ(store_.Manifests("first", &damaged_)->front(), nine);
   EXPECT_THAT(Steps("second"), ElementsAre(5));
+  EXPECT_THAT(*store_.Runs(), ElementsAre("first", "second"));
   EXPECT_THAT(damaged_, IsEmpty());
   ShardStore other(folder_);  // after a restart
   EXPECT_THAT(*other.Manifests("first", &damaged_), SizeIs(2));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "checkpoint/shard_store.h"
 #include "coordinator/host/checkpoints.h"
@@ -144,6 +145,20 @@ class CoordinatorDaemon : public Daemon {
     dependencies.log = [this](bool warning, const std::string& text) { Say(warning, text); };
     LH_ASSIGN_OR_RETURN(host_,
                         coordinator::CoordinatorHost::Create(HostOptions(self), dependencies));
+    return SayWhichRunsAreLost();
+  }
+
+  // A journal that was lost, or is an old copy, leaves checkpoints that no run knows of.
+  absl::Status SayWhichRunsAreLost() {
+    LH_ASSIGN_OR_RETURN(std::vector<std::string> runs, shards_.Runs());
+    const coordinator::State state = host_->Snapshot();
+    std::erase_if(runs, [&](const std::string& run) { return state.runs.contains(run); });
+    if (runs.empty()) return absl::OkStatus();
+    log_.Warning(
+        "the journal does not know runs whose checkpoints are here: restore journal.db and "
+        "journal.db-wal from a copy, or move the folder away; a new run of such a name "
+        "replaces them",
+        {{"runs", absl::StrJoin(runs, " ")}, {"folder", config_.folder}});
     return absl::OkStatus();
   }
 

@@ -124,6 +124,9 @@ absl::Status Database::SetUp(const DatabaseSchema& schema) {
   LH_RETURN_IF_ERROR(Execute("PRAGMA locking_mode=EXCLUSIVE"));
   LH_RETURN_IF_ERROR(Execute("PRAGMA journal_mode=WAL"));
   LH_RETURN_IF_ERROR(Execute("PRAGMA synchronous=FULL"));
+  // Pages of the log before they move into the file: so few that a log that is lost, as when
+  // somebody copies the file alone, holds the last writes only.
+  LH_RETURN_IF_ERROR(Execute("PRAGMA wal_autocheckpoint=16"));
   // Takes the lock of the exclusive mode, which lasts until the file is closed.
   return Transact([&] { return CheckSchema(schema); });
 }

@@ -62,6 +62,23 @@ TEST_F(SqliteJournalTest, KeepsTheNewestOfEachRecord) {
   EXPECT_EQ(contents->runs[1].spec.name, "other");
 }
 
+// As from a copy of the file alone, or after the log beside it was lost in a crash.
+TEST_F(SqliteJournalTest, TheFileWithoutItsLogLacksTheLastWritesOnly) {
+  const auto journal = *OpenSqliteJournal(path_);
+  const RunRecord first = MakeRun("first");
+  ASSERT_TRUE(journal->Write({}, {&first}).ok());
+  for (int i = 0; i < 32; ++i) {
+    const RunRecord other = MakeRun("other", absl::StrCat("write ", i));
+    ASSERT_TRUE(journal->Write({}, {&other}).ok());
+  }
+  const std::string copy = folder_ / "copy.db";
+  std::filesystem::copy_file(path_, copy);
+  const auto contents = (*OpenSqliteJournal(copy))->Load();
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  ASSERT_EQ(contents->runs.size(), 2u);
+  EXPECT_EQ(contents->runs[0].spec.name, "first");
+}
+
 TEST_F(SqliteJournalTest, KeepsTheManifestsThatARunNames) {
   RunRecord run = MakeRun("first");
   run.checkpoint = MakeManifest({1, 2}, 30);
