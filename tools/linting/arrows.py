@@ -25,7 +25,7 @@ ARROWS = {
     "coordinator/core": ["base", "model", "run", "schedule", "compression", "checkpoint",
                          "control", "coordinator/plan"],
     "coordinator/host": _DATA + ["coordinator/plan", "coordinator/core"],
-    "worker/comm": ["base", "compression"],
+    "worker/comm": ["base", "compression", "compute/backend"],
     "worker/exec": _DATA + _COMPUTE + ["worker/comm"],
     "worker/host": _DATA + _COMPUTE + ["worker/comm", "worker/exec"],
     "proto": [],

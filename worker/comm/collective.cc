@@ -23,7 +23,8 @@ absl::Span<uint8_t> MutableBytes(absl::Span<T> values) {
 
 class TreeCollective final : public Collective {
  public:
-  explicit TreeCollective(std::unique_ptr<Mesh> mesh) : mesh_(std::move(mesh)) {
+  TreeCollective(std::unique_ptr<Mesh> mesh, size_t piece_max)
+      : mesh_(std::move(mesh)), piece_max_(piece_max) {
     LH_CHECK(mesh_->size() >= 1 && mesh_->rank() >= 0 && mesh_->rank() < mesh_->size());
     while (2 * power_ <= mesh_->size()) power_ *= 2;
   }
@@ -32,13 +33,19 @@ class TreeCollective final : public Collective {
   int size() const override { return mesh_->size(); }
 
   absl::Status AllReduceSum(absl::Span<float> values, absl::Time deadline) override {
-    return Sum(values, floats_, deadline);
+    for (size_t begin = 0; begin < values.size(); begin += piece_max_) {
+      LH_RETURN_IF_ERROR(Sum(values.subspan(begin, piece_max_), floats_, deadline));
+    }
+    return absl::OkStatus();
   }
   absl::Status SumDoubles(absl::Span<double> values, absl::Time deadline) override {
     return Sum(values, doubles_, deadline);
   }
   absl::Status Broadcast(absl::Span<float> values, absl::Time deadline) override {
-    return FromFirst(MutableBytes(values), deadline);
+    for (size_t begin = 0; begin < values.size(); begin += piece_max_) {
+      LH_RETURN_IF_ERROR(FromFirst(MutableBytes(values.subspan(begin, piece_max_)), deadline));
+    }
+    return absl::OkStatus();
   }
   absl::Status BroadcastDoubles(absl::Span<double> values, absl::Time deadline) override {
     return FromFirst(MutableBytes(values), deadline);
@@ -122,6 +129,7 @@ class TreeCollective final : public Collective {
   }
 
   const std::unique_ptr<Mesh> mesh_;
+  const size_t piece_max_;
   int power_ = 1;              // the largest power of two that is at most size()
   std::vector<float> floats_;  // scratch, as large as the largest part received so far
   std::vector<double> doubles_;
@@ -129,8 +137,9 @@ class TreeCollective final : public Collective {
 
 }  // namespace
 
-std::unique_ptr<Collective> MakeCollective(std::unique_ptr<Mesh> mesh) {
-  return std::make_unique<TreeCollective>(std::move(mesh));
+std::unique_ptr<Collective> MakeCollective(std::unique_ptr<Mesh> mesh, size_t piece_max) {
+  LH_CHECK(piece_max > 0);
+  return std::make_unique<TreeCollective>(std::move(mesh), piece_max);
 }
 
 }  // namespace longhaul::worker
