@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "coordinator/plan/device.h"
 
 namespace longhaul::coordinator {
 namespace {
@@ -61,7 +62,11 @@ Json ProfileToJson(const NodeProfile& profile) {
           {"memory_bytes", profile.memory_bytes},
           {"process_bytes", profile.process_bytes},
           {"numeric_class", profile.numeric_class},
-          {"trusted_network", profile.trusted_network}};
+          {"trusted_network", profile.trusted_network},
+          {"device_kind", NameOf(profile.device_kind)},
+          {"device_name", profile.device_name},
+          {"device_uuid", profile.device_uuid},
+          {"bfloat16_flops_per_second", profile.bfloat16_flops_per_second}};
 }
 
 absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
@@ -85,6 +90,15 @@ absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
   // Records of a build without replicas do not have it.
   if (json.contains("trusted_network")) {
     LH_ASSIGN_OR_RETURN(profile.trusted_network, JsonFlag(json, "trusted_network"));
+  }
+  // Records of a build without workers on cards have none of these.
+  if (json.contains("device_kind")) {
+    LH_ASSIGN_OR_RETURN(const std::string kind, JsonText(json, "device_kind"));
+    LH_ASSIGN_OR_RETURN(profile.device_kind, DeviceKindNamed(kind));
+    LH_ASSIGN_OR_RETURN(profile.device_name, JsonText(json, "device_name"));
+    LH_ASSIGN_OR_RETURN(profile.device_uuid, JsonText(json, "device_uuid"));
+    LH_ASSIGN_OR_RETURN(profile.bfloat16_flops_per_second,
+                        JsonReal(json, "bfloat16_flops_per_second"));
   }
   return profile;
 }

@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "base/json.h"
 #include "coordinator/host/testing/host_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -129,6 +130,41 @@ TEST(RecordJson, NodesKeepEveryDurableValue) {
   EXPECT_EQ(back->facts.profile.flops_per_second, 1.0 / 3);
   EXPECT_EQ(back->facts.profile.process_bytes, 44 << 20);
   EXPECT_EQ(back->state, NodeState::kDrained);
+}
+
+TEST(RecordJson, ANodeKeepsWhatItsCardIs) {
+  NodeRecord node;
+  NodeProfile& profile = node.facts.profile;
+  profile.name = "n";
+  profile.device_kind = DeviceKind::kCuda;
+  profile.device_name = "Some Card";
+  profile.device_uuid = "GPU-1";
+  profile.bfloat16_flops_per_second = 2.0 / 3;
+  const auto back = NodeFromJson(NodeToJson(node));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->facts.profile.device_kind, DeviceKind::kCuda);
+  EXPECT_EQ(back->facts.profile.device_name, "Some Card");
+  EXPECT_EQ(back->facts.profile.device_uuid, "GPU-1");
+  EXPECT_EQ(back->facts.profile.bfloat16_flops_per_second, 2.0 / 3);
+}
+
+TEST(RecordJson, NodesOfBuildsWithoutCardsAreProcessors) {
+  NodeRecord node;
+  node.facts.profile.name = "n";
+  node.facts.profile.device_kind = DeviceKind::kCuda;
+  Json json = *ParseJson(NodeToJson(node), 1 << 20);
+  for (auto& [key, value] : json.items()) {
+    if (!value.is_object()) continue;
+    for (const char* newer :
+         {"device_kind", "device_name", "device_uuid", "bfloat16_flops_per_second"}) {
+      value.erase(newer);
+    }
+  }
+  const auto back = NodeFromJson(json.dump());
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->facts.profile.device_kind, DeviceKind::kCpu);
+  json["profile"]["device_kind"] = "abacus";
+  EXPECT_FALSE(NodeFromJson(json.dump()).ok());
 }
 
 TEST(RecordJson, BytesThatAreNotTextDoNotStopTheJournal) {

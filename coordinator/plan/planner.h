@@ -14,6 +14,9 @@
 
 namespace longhaul::coordinator {
 
+// What computes on a node: its processor's cores, or one card.
+enum class DeviceKind { kCpu, kCuda };
+
 // What the planner knows of a node.
 struct NodeProfile {
   std::string name;
@@ -21,14 +24,18 @@ struct NodeProfile {
   std::string host;    // nodes with equal host share its cores
   int host_cores = 0;  // of `host`; 0: unknown, and then its nodes do not slow each other
   // Measured while no other node of the host worked.
-  double flops_per_second = 0;  // matrix-product rate of the node's device, fp32
-  double bytes_per_second = 0;  // memory rate
+  double flops_per_second = 0;           // matrix-product rate of the node's device, fp32
+  double bfloat16_flops_per_second = 0;  // of a card in bf16; 0 of processors
+  double bytes_per_second = 0;           // memory rate
   int threads = 1;
   int64_t memory_bytes = 0;   // available to the device
   int64_t process_bytes = 0;  // that the worker itself takes without a stage; 0: unknown
   std::string numeric_class;
   // Its site's network is trusted: only such nodes may be replicas, whose sums are not encrypted.
   bool trusted_network = false;
+  DeviceKind device_kind = DeviceKind::kCpu;
+  std::string device_name = "";  // of a card, for people
+  std::string device_uuid = "";  // nodes with an equal one share the card; empty: nobody shares it
 };
 
 // Directed; what is absent is assumed as kLanLink or kWanLink by whether the sites are equal.
