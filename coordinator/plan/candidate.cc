@@ -25,7 +25,8 @@ std::optional<Partition> PartitionOver(const Job& job, Cutting& cutting,
                                        const Hosts& hosts) {
   std::vector<StageRoom> rooms;
   for (size_t stage = 0; stage < nodes.size(); ++stage) {
-    rooms.push_back({job.eligible.nodes[nodes[stage]].memory_bytes, schedule.slots()[stage]});
+    const NodeProfile& node = job.eligible.nodes[nodes[stage]];
+    rooms.push_back({node.memory_bytes, schedule.slots()[stage], job.PrecisionOn(node)});
   }
   const MemoryFits memory(cutting.units, cutting.memory, std::move(rooms), job.spec.recompute);
   if (!memory.MayFit()) return std::nullopt;
@@ -97,16 +98,18 @@ void AddStages(const Pieces& pieces, const Partition& partition, Candidate& cand
     placement.range = cutting.units.Ops(begin, end);
     placement.slots = schedule.slots()[stage];
     placement.recompute = partition.recompute[stage];
-    placement.memory = cutting.memory.Of(begin, end, placement.slots, placement.recompute);
+    const model::Precision precision = job.PrecisionOn(profile);
+    placement.memory =
+        cutting.memory.Of(begin, end, placement.slots, placement.recompute, precision);
     if (placement.recompute) {
-      placement.kept_memory_bytes = cutting.memory.Of(begin, end, placement.slots, false).total();
+      placement.kept_memory_bytes =
+          cutting.memory.Of(begin, end, placement.slots, false, precision).total();
     }
     placement.forward_seconds = seconds.forward / share;
     placement.backward_seconds = seconds.backward / share;
     costs.forward_seconds.push_back(seconds.forward);
     costs.backward_seconds.push_back(seconds.backward);
-    costs.optimizer_seconds.push_back(
-        OptimizerSeconds(static_cast<double>(placement.memory.weights), profile));
+    costs.optimizer_seconds.push_back(OptimizerSeconds(placement.memory, profile));
     costs.host.push_back(hosts.host[stage]);
     costs.threads.push_back(hosts.node_threads[stage]);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coordinator/plan/device.h"
 #include "model/buffer_plan.h"
 #include "model/limits.h"
 
@@ -12,8 +13,8 @@ namespace {
 // twice what forward moves.
 constexpr double kForwardShareOfBytes = 1.0 / 3;
 
-// Passes over the weights: read weight, gradient and both moments, write weight and moments, and
-// clear the gradient.
+// Passes over the fp32 weights: read weight, gradient and both moments, write weight and moments,
+// and clear the gradient. Working weights are written once.
 constexpr double kOptimizerPasses = 8;
 
 // By edge: the operator that makes it.
@@ -122,20 +123,22 @@ Units::Units(const model::Graph& graph, int64_t micro_batch, const std::vector<i
   tied_bytes_ = coordinator::TiedBytes(graph, Ops(0, 1), Ops(count() - 1, count()));
 }
 
-NodeCosts::NodeCosts(const Units& units, const NodeProfile& node) {
+NodeCosts::NodeCosts(const Units& units, const NodeProfile& node, model::Precision of_cards) {
+  const model::Precision precision = PrecisionOf(node, of_cards);
+  const double flops_per_second = FlopsPerSecond(node, of_cards);
   const std::vector<int> again = model::RecomputedOps(units.graph(), units.Ops(0, units.count()));
   UnitSeconds sum;
   sums_.push_back(sum);
   for (int unit = 0; unit < units.count(); ++unit) {
     const model::OpRange ops = units.Ops(unit, unit + 1);
     for (int op = ops.begin; op < ops.end; ++op) {
-      const model::Cost cost = model::OpCost(units.graph(), op, units.micro_batch());
+      const model::Cost cost = model::OpCost(units.graph(), op, units.micro_batch(), precision);
       const double memory_seconds = cost.bytes_moved / node.bytes_per_second;
-      const double forward = std::max(cost.forward_flops / node.flops_per_second,
-                                      kForwardShareOfBytes * memory_seconds);
+      const double forward =
+          std::max(cost.forward_flops / flops_per_second, kForwardShareOfBytes * memory_seconds);
       sum.forward += forward;
       if (std::binary_search(again.begin(), again.end(), op)) sum.again += forward;
-      sum.backward += std::max(cost.backward_flops / node.flops_per_second,
+      sum.backward += std::max(cost.backward_flops / flops_per_second,
                                (1 - kForwardShareOfBytes) * memory_seconds);
     }
     sums_.push_back(sum);
@@ -147,8 +150,10 @@ UnitSeconds NodeCosts::Seconds(int begin, int end) const {
           sums_[end].again - sums_[begin].again};
 }
 
-double OptimizerSeconds(double weight_bytes, const NodeProfile& node) {
-  return kOptimizerPasses * weight_bytes / node.bytes_per_second;
+double OptimizerSeconds(const model::StageMemory& memory, const NodeProfile& node) {
+  const double bytes = kOptimizerPasses * static_cast<double>(memory.weights) +
+                       static_cast<double>(memory.working_weights);
+  return bytes / node.bytes_per_second;
 }
 
 std::pair<int, int> MemoryModel::Representative(int begin, int end) const {
@@ -157,11 +162,12 @@ std::pair<int, int> MemoryModel::Representative(int begin, int end) const {
   return {first, first + end - begin};
 }
 
-model::StageMemory MemoryModel::Of(int begin, int end, int slots, bool recompute) {
-  auto [entry, added] = one_slot_[recompute].try_emplace(Representative(begin, end));
+model::StageMemory MemoryModel::Of(int begin, int end, int slots, bool recompute,
+                                   model::Precision precision) {
+  auto [entry, added] = one_slot_.try_emplace({Representative(begin, end), recompute, precision});
   if (added) {
-    entry->second =
-        model::MemoryOf(units_.graph(), units_.Ops(begin, end), units_.micro_batch(), 1, recompute);
+    entry->second = model::MemoryOf(units_.graph(), units_.Ops(begin, end), units_.micro_batch(), 1,
+                                    recompute, precision);
   }
   model::StageMemory memory = entry->second;
   int64_t activations = 0;

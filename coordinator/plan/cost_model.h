@@ -12,6 +12,7 @@
 #include "coordinator/plan/planner.h"
 #include "model/cost.h"
 #include "model/graph.h"
+#include "model/precision.h"
 
 namespace longhaul::coordinator {
 
@@ -65,9 +66,10 @@ struct UnitSeconds {
 
 // An operator takes the longer of its arithmetic at the node's FLOP rate and its traffic at the
 // node's memory rate (the roofline, Williams et al. 2009); operators run one after another.
+// `of_cards`: the run's train.precision.
 class NodeCosts {
  public:
-  NodeCosts(const Units& units, const NodeProfile& node);
+  NodeCosts(const Units& units, const NodeProfile& node, model::Precision of_cards);
   UnitSeconds Seconds(int begin, int end) const;
   UnitSeconds Model() const { return Seconds(0, static_cast<int>(sums_.size()) - 1); }
 
@@ -75,8 +77,8 @@ class NodeCosts {
   std::vector<UnitSeconds> sums_;  // of the units before
 };
 
-// Seconds of one AdamW step over `weight_bytes` on a node: bound by its memory rate.
-double OptimizerSeconds(double weight_bytes, const NodeProfile& node);
+// Seconds of one AdamW step of a stage on a node: bound by its memory rate.
+double OptimizerSeconds(const model::StageMemory& memory, const NodeProfile& node);
 
 // Memory of stages, each range computed once, and of ranges that are alike only one. Keeps a
 // reference to `units`.
@@ -84,14 +86,24 @@ class MemoryModel {
  public:
   explicit MemoryModel(const Units& units) : units_(units) {}
   // As model::MemoryOf.
-  model::StageMemory Of(int begin, int end, int slots, bool recompute);
+  model::StageMemory Of(int begin, int end, int slots, bool recompute, model::Precision precision);
 
  private:
+  struct Key {
+    std::pair<int, int> range;
+    bool recompute;
+    model::Precision precision;
+    bool operator==(const Key&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Key& key) {
+      return H::combine(std::move(hash), key.range, key.recompute, key.precision);
+    }
+  };
   // The first range that is like this one.
   std::pair<int, int> Representative(int begin, int end) const;
 
   const Units& units_;
-  absl::flat_hash_map<std::pair<int, int>, model::StageMemory> one_slot_[2];  // by recomputation
+  absl::flat_hash_map<Key, model::StageMemory> one_slot_;
 };
 
 }  // namespace longhaul::coordinator

@@ -69,9 +69,12 @@ std::string FormatLayers(const model::Graph& graph, model::OpRange range) {
 
 std::string LargestPart(const model::StageMemory& memory) {
   const std::pair<const char*, int64_t> parts[] = {
-      {"weights", memory.weights},     {"gradients", memory.gradients},
-      {"optimizer", memory.optimizer}, {"activations", memory.activations},
-      {"scratch", memory.scratch},     {"constants", memory.constants}};
+      {"weights", memory.weights + memory.working_weights},
+      {"gradients", memory.gradients},
+      {"optimizer", memory.optimizer},
+      {"activations", memory.activations},
+      {"scratch", memory.scratch},
+      {"constants", memory.constants}};
   const auto* largest =
       std::max_element(std::begin(parts), std::end(parts),
                        [](const auto& a, const auto& b) { return a.second < b.second; });

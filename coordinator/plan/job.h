@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/plan/cost_model.h"
+#include "coordinator/plan/device.h"
 #include "coordinator/plan/links.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/plan/select_nodes.h"
@@ -17,7 +18,7 @@ namespace longhaul::coordinator {
 
 // The model cut in one way, and what its units cost.
 struct Cutting {
-  Cutting(const model::Graph& graph, int64_t micro_batch, const std::vector<int>& cuts,
+  Cutting(const model::Graph& graph, const run::TrainSpec& train, const std::vector<int>& cuts,
           const EligibleNodes& eligible);
   Cutting(const Cutting&) = delete;
   Cutting& operator=(const Cutting&) = delete;
@@ -34,6 +35,10 @@ struct Job {
   Job& operator=(const Job&) = delete;
 
   int micro_batches() const { return static_cast<int>(spec.train.micro_batches()); }
+  // What the node's device computes this run in.
+  model::Precision PrecisionOn(const NodeProfile& node) const {
+    return PrecisionOf(node, spec.train.precision);
+  }
   // Tokens of one micro-batch times the width of the widest cut.
   double CutElementsMax() const { return cheapest.units.CutBytesMax() / sizeof(float); }
   double TiedBytes() const { return cheapest.units.TiedBytes(); }

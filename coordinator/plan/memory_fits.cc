@@ -72,7 +72,7 @@ bool MemoryFits::Fits(int stage, int begin, int end, bool recompute) const {
 }
 
 bool MemoryFits::Computed(const StageRoom& room, int begin, int end, bool recompute) const {
-  return memory_.Of(begin, end, room.slots, recompute).total() <= room.memory_bytes;
+  return memory_.Of(begin, end, room.slots, recompute, room.precision).total() <= room.memory_bytes;
 }
 
 MemoryFits::Longest MemoryFits::LongestOf(const StageRoom& room, bool recompute) const {

@@ -14,6 +14,7 @@ namespace longhaul::coordinator {
 struct StageRoom {
   int64_t memory_bytes = 0;
   int slots = 0;
+  model::Precision precision = model::Precision::kFloat32;
 };
 
 // How a range of units fits: not at all, keeping activations, making them again.

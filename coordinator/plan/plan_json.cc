@@ -22,25 +22,30 @@ constexpr int64_t kSchema = 1;
 constexpr size_t kBytesMax = size_t{4} << 20;
 constexpr size_t kStagesMax = kGroupsMax;
 constexpr size_t kReasonsMax = 8192;
-constexpr int64_t kMemoryMax = std::numeric_limits<int64_t>::max() / 8;  // six of them still add up
+constexpr int64_t kMemoryMax =
+    std::numeric_limits<int64_t>::max() / 8;  // seven of them still add up
 constexpr int64_t kIntMax = std::numeric_limits<int>::max();
 
 Json MemoryJson(const model::StageMemory& memory) {
-  return {{"weights", memory.weights},     {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer}, {"activations", memory.activations},
-          {"scratch", memory.scratch},     {"constants", memory.constants}};
+  return {{"weights", memory.weights},         {"working_weights", memory.working_weights},
+          {"gradients", memory.gradients},     {"optimizer", memory.optimizer},
+          {"activations", memory.activations}, {"scratch", memory.scratch},
+          {"constants", memory.constants}};
 }
 
 absl::StatusOr<model::StageMemory> ReadMemory(const Json& json) {
-  LH_RETURN_IF_ERROR(JsonOnlyKeys(
-      json, {"weights", "gradients", "optimizer", "activations", "scratch", "constants"}));
+  LH_RETURN_IF_ERROR(JsonOnlyKeys(json, {"weights", "working_weights", "gradients", "optimizer",
+                                         "activations", "scratch", "constants"}));
   model::StageMemory memory;
   LH_ASSIGN_OR_RETURN(memory.weights, JsonWhole(json, "weights", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.gradients, JsonWhole(json, "gradients", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.optimizer, JsonWhole(json, "optimizer", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.activations, JsonWhole(json, "activations", 0, kMemoryMax));
   LH_ASSIGN_OR_RETURN(memory.scratch, JsonWhole(json, "scratch", 0, kMemoryMax));
-  if (json.contains("constants")) {  // plans of before have none
+  if (json.contains("working_weights")) {  // plans of before have none
+    LH_ASSIGN_OR_RETURN(memory.working_weights, JsonWhole(json, "working_weights", 0, kMemoryMax));
+  }
+  if (json.contains("constants")) {  // neither
     LH_ASSIGN_OR_RETURN(memory.constants, JsonWhole(json, "constants", 0, kMemoryMax));
   }
   return memory;

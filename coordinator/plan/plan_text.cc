@@ -73,8 +73,8 @@ std::string MemoryTable(const Plan& plan, const PlanRequest& request) {
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(GroupColumn(plan, static_cast<int>(s)));
     for (const int64_t bytes :
-         {memory.weights, memory.gradients, memory.optimizer, memory.activations, memory.scratch,
-          memory.constants, memory.total()}) {
+         {memory.weights + memory.working_weights, memory.gradients, memory.optimizer,
+          memory.activations, memory.scratch, memory.constants, memory.total()}) {
       row.push_back(FormatMebibytes(static_cast<double>(bytes)));
     }
     const NodeProfile* const node = FindNode(request, plan.stages[s].node);

@@ -48,8 +48,10 @@ std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
   const int units = cutting.units.count();
   const bool recompute = job.spec.recompute != run::Recompute::kNever;
   const auto demand = [&](int stage, int begin, int end) {
-    return Demand{&job.eligible.nodes[order[stage]], cutting.units.Ops(begin, end),
-                  cutting.memory.Of(begin, end, schedule.slots()[stage], recompute)};
+    const NodeProfile& node = job.eligible.nodes[order[stage]];
+    return Demand{
+        &node, cutting.units.Ops(begin, end),
+        cutting.memory.Of(begin, end, schedule.slots()[stage], recompute, job.PrecisionOn(node))};
   };
   const auto load = [&](int stage, int begin, int end) { return demand(stage, begin, end).Load(); };
   const auto always = [](int, int, int) { return true; };
@@ -71,7 +73,8 @@ std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
 
 std::string Remedy(const Job& job, const Demand& fullest, size_t stages, bool stages_fixed) {
   const model::StageMemory& memory = fullest.memory;
-  const int64_t state = memory.weights + memory.gradients + memory.optimizer;
+  const int64_t state =
+      memory.weights + memory.working_weights + memory.gradients + memory.optimizer;
   std::vector<std::string> remedies;
   if (memory.activations + memory.scratch > state && job.spec.train.micro_batch > 1) {
     remedies.push_back(

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "compression/codec.h"
 #include "coordinator/plan/cost_model.h"
+#include "coordinator/plan/device.h"
 #include "coordinator/plan/host_sharing.h"
 #include "coordinator/plan/link_costs.h"
 #include "coordinator/plan/replicas.h"
@@ -41,9 +42,10 @@ class Costing {
     for (size_t group = 0; group < nodes_.size(); ++group) {
       const int stage = stages_[group];
       const StagePlacement& placement = layout.plan.stages[stage];
+      const model::Precision precision = layout.request.spec.train.precision;
       const double alone = ShareOf(before, before.host[stage]) *
-                           nodes_[leaders_[stage]].flops_per_second /
-                           nodes_[group].flops_per_second;
+                           FlopsPerSecond(nodes_[leaders_[stage]], precision) /
+                           FlopsPerSecond(nodes_[group], precision);
       seconds_.push_back({placement.forward_seconds * alone, placement.backward_seconds * alone});
     }
   }
@@ -149,8 +151,7 @@ absl::StatusOr<Plan> Costing::Make() {
     AddGroup(group, shares[stage][group - leaders_[stage]], schedule.slots()[group], plan);
     costs.forward_seconds.push_back(seconds_[group].forward);
     costs.backward_seconds.push_back(seconds_[group].backward);
-    costs.optimizer_seconds.push_back(
-        OptimizerSeconds(static_cast<double>(plan.stages.back().memory.weights), nodes_[group]));
+    costs.optimizer_seconds.push_back(OptimizerSeconds(plan.stages.back().memory, nodes_[group]));
     costs.host.push_back(hosts_.host[group]);
     costs.threads.push_back(hosts_.node_threads[group]);
   }

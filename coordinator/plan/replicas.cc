@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/status_macros.h"
+#include "coordinator/plan/device.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/links.h"
 #include "coordinator/plan/replica_costs.h"
@@ -46,20 +47,23 @@ int Wanted(const run::RunSpec& spec, size_t stage, size_t stages) {
                                                          : spec.replicas.front());
 }
 
-// Free nodes of the site that may be replicas, the fastest first.
+// Free nodes that may be replicas beside the leader, the fastest first. They compute the same bits.
 std::vector<const NodeProfile*> SpareNodes(const PlanRequest& request, const NodesByStage& nodes,
-                                           const std::string& site) {
+                                           const NodeProfile& leader) {
   std::set<const NodeProfile*> taken;
   for (const auto& of_stage : nodes) taken.insert(of_stage.begin(), of_stage.end());
   std::vector<const NodeProfile*> spare;
   for (const NodeProfile& node : request.nodes) {
-    if (node.site == site && node.trusted_network && !taken.contains(&node)) {
+    if (node.site == leader.site && node.numeric_class == leader.numeric_class &&
+        node.trusted_network && !taken.contains(&node)) {
       spare.push_back(&node);
     }
   }
-  std::stable_sort(spare.begin(), spare.end(), [](const NodeProfile* a, const NodeProfile* b) {
-    return a->flops_per_second != b->flops_per_second ? a->flops_per_second > b->flops_per_second
-                                                      : a->name < b->name;
+  const auto rate = [&](const NodeProfile* node) {
+    return FlopsPerSecond(*node, request.spec.train.precision);
+  };
+  std::stable_sort(spare.begin(), spare.end(), [&](const NodeProfile* a, const NodeProfile* b) {
+    return rate(a) != rate(b) ? rate(a) > rate(b) : a->name < b->name;
   });
   return spare;
 }
@@ -68,7 +72,7 @@ std::vector<const NodeProfile*> SpareNodes(const PlanRequest& request, const Nod
 bool Extend(const PlanRequest& request, size_t stage, size_t count, NodesByStage& nodes) {
   const NodeProfile& leader = *nodes[stage].front();
   if (count == 0) return true;
-  const std::vector<const NodeProfile*> spare = SpareNodes(request, nodes, leader.site);
+  const std::vector<const NodeProfile*> spare = SpareNodes(request, nodes, leader);
   if (!leader.trusted_network || spare.size() < count) return false;
   nodes[stage].insert(nodes[stage].end(), spare.begin(), spare.begin() + count);
   return true;
@@ -88,17 +92,18 @@ absl::Status TooFewNodes(const PlanRequest& request, const Plan& plan, int stage
   const int wanted = Wanted(request.spec, stage, plan.stages.size());
   size_t trusted = 0, all = 0;
   for (const NodeProfile& node : request.nodes) {
-    if (node.site != leader.site) continue;
+    if (node.site != leader.site || node.numeric_class != leader.numeric_class) continue;
     ++all;
     trusted += node.trusted_network ? 1 : 0;
   }
+  const bool mixed = request.spec.any_numeric_class;
   return absl::FailedPreconditionError(absl::StrCat(
       "pipeline.replicas asks for ", wanted, " replicas of stage ", stage,
-      ", which must be in one "
-      "site: site ",
-      leader.site, " has ", FormatCount(static_cast<int64_t>(all), "node"), ", ", trusted,
-      " of them with `trusted_network: true`, for all of its stages; ask for fewer "
-      "replicas or stages, start more workers there, or say that their network is trusted"));
+      ", which must be in one site", mixed ? " and of one numeric class" : "", ": site ",
+      leader.site, " has ", FormatCount(static_cast<int64_t>(all), "node"),
+      mixed ? absl::StrCat(" of class '", leader.numeric_class, "'") : "", ", ", trusted,
+      " of them with `trusted_network: true`, for all of its stages; ask for fewer replicas or "
+      "stages, start more workers there, or say that their network is trusted"));
 }
 
 // What the run's file says is valid, but a resume may ask for other numbers.

@@ -32,7 +32,9 @@ TEST(Format, Words) {
   EXPECT_EQ(FormatCount(3, "stage"), "3 stages");
   EXPECT_EQ(JoinWords({"a"}), "a");
   EXPECT_EQ(JoinWords({"a", "b", "c"}), "a, b and c");
-  EXPECT_EQ(LargestPart({1 << 20, 0, 2 << 20, 0, 0}), "optimizer 2 MiB");
+  EXPECT_EQ(LargestPart({.weights = 3 << 19, .optimizer = 2 << 20}), "optimizer 2 MiB");
+  EXPECT_EQ(LargestPart({.weights = 3 << 19, .working_weights = 3 << 18, .optimizer = 2 << 20}),
+            "weights 2.25 MiB");
 }
 
 }  // namespace
