@@ -2,8 +2,13 @@
 # backend/cuda/emulated for the tests, which run them on any machine.
 set(CUDA_HOST_SOURCES
     backend/cuda/cuda_backend.cc
+    backend/cuda/cuda_buffers.cc
+    backend/cuda/cuda_device.cc
     backend/cuda/cuda_status.cc
-    backend/cuda/matrix_product.cc)
+    backend/cuda/cuda_streams.cc
+    backend/cuda/cuda_timer.cc
+    backend/cuda/matrix_product.cc
+    backend/cuda/pinned_ring.cc)
 set(CUDA_KERNEL_SOURCES
     ops/add_cuda.cu
     ops/causal_attention_cuda.cu

@@ -10,7 +10,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "compute/backend/element.h"
+#include "compute/backend/streams.h"
 
 namespace longhaul::compute {
 
@@ -19,11 +21,12 @@ enum class DeviceKind { kCpu, kCuda };
 template <typename T>
 class OperatorKernels;  // compute/backend/operator_kernels.h
 
-// Owns one allocation on a device; zeroed, 64-byte aligned. Must not outlive its Backend.
+// Owns one allocation on a device, or pinned on the host; zeroed, 64-byte aligned. Must not outlive
+// its Backend.
 class Buffer {
  public:
   virtual ~Buffer() = default;
-  virtual void* data() = 0;  // device address
+  virtual void* data() = 0;  // device address; of pinned memory the host's
   virtual size_t bytes() const = 0;
 };
 
@@ -48,16 +51,29 @@ class Backend {
 
   // ResourceExhausted with the sizes when it does not fit.
   virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) = 0;
+  // Host memory that devices copy from and to without making the caller wait.
+  virtual absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(size_t bytes) = 0;
 
   // Ordered with the operators; the host memory must stay valid until Synchronize returns.
   virtual absl::Status CopyToDevice(void* device, const void* host, size_t bytes) = 0;
   virtual absl::Status CopyToHost(void* host, const void* device, size_t bytes) = 0;
+  // Ordered with the operators; the host memory is the caller's again when it returns.
+  virtual absl::Status Upload(void* device, const void* host, size_t bytes) = 0;
   // From device memory to device memory that does not overlap it; ordered with the operators.
   virtual absl::Status Copy(void* to, const void* from, size_t bytes) = 0;
   // Sets device memory to zero; ordered with the operators.
   virtual absl::Status Zero(void* device, size_t bytes) = 0;
   // Returns when everything called before has finished, with its error if it failed.
+  // DeadlineExceeded if the device does not finish in the time that its backend was made with.
   virtual absl::Status Synchronize() = 0;
+
+  // The point in the compute stream now.
+  virtual absl::StatusOr<std::unique_ptr<Mark>> MarkNow() = 0;
+  // What is called from now on waits for the mark, on the device. The caller does not wait.
+  virtual absl::Status After(const Mark& mark) = 0;
+  virtual absl::StatusOr<std::unique_ptr<CopyStream>> MakeCopyStream() = 0;
+  // Null on the CPU, where the caller's clock tells the time of a call.
+  virtual absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() = 0;
 
   // CPU only: threads that run the tasks of ParallelFor. Results must not depend on it.
   virtual int threads() const = 0;
@@ -71,9 +87,15 @@ class Backend {
 // `threads` >= 1 counts the calling thread. Threads sleep between calls, after a moment.
 std::unique_ptr<Backend> MakeCpuBackend(int threads);
 
+// The longest that a device may take for all that is queued on it, unless told otherwise.
+inline constexpr absl::Duration kDeviceWaitMax = absl::Minutes(5);
+
 // Card number `device`, as CUDA counts them. FailedPrecondition, with what to do, if it is not
-// there or if driver, card and build do not fit. In longhaul_compute_cuda only.
-absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device);
+// there or if driver, card and build do not fit. Every wait for the card ends after `wait_max` of
+// `clock`, which must outlive the backend: it counts as hung then, and every later call fails. In
+// longhaul_compute_cuda only.
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device, Clock& clock,
+                                                         absl::Duration wait_max = kDeviceWaitMax);
 
 }  // namespace longhaul::compute
 

@@ -39,11 +39,17 @@ class CountingBackend : public Backend {
     peak_bytes_ = std::max(peak_bytes_, bytes_);
     return std::make_unique<CountedBuffer>(std::move(buffer), bytes_);
   }
+  absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(size_t bytes) override {
+    return backend_.AllocatePinned(bytes);
+  }
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override {
     return backend_.CopyToDevice(device, host, bytes);
   }
   absl::Status CopyToHost(void* host, const void* device, size_t bytes) override {
     return backend_.CopyToHost(host, device, bytes);
+  }
+  absl::Status Upload(void* device, const void* host, size_t bytes) override {
+    return backend_.Upload(device, host, bytes);
   }
   absl::Status Copy(void* to, const void* from, size_t bytes) override {
     ++copies_;
@@ -51,6 +57,12 @@ class CountingBackend : public Backend {
   }
   absl::Status Zero(void* device, size_t bytes) override { return backend_.Zero(device, bytes); }
   absl::Status Synchronize() override { return backend_.Synchronize(); }
+  absl::StatusOr<std::unique_ptr<Mark>> MarkNow() override { return backend_.MarkNow(); }
+  absl::Status After(const Mark& mark) override { return backend_.After(mark); }
+  absl::StatusOr<std::unique_ptr<CopyStream>> MakeCopyStream() override {
+    return backend_.MakeCopyStream();
+  }
+  absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() override { return backend_.MakeTimer(); }
   int threads() const override { return backend_.threads(); }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override {
     backend_.ParallelFor(tasks, task);

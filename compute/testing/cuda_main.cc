@@ -12,7 +12,7 @@ constexpr int kSkipped = 77;  // by convention of automake and ctest
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const absl::Status status = longhaul::compute::MakeCudaBackend(0).status();
+  const absl::Status status = longhaul::compute::MakeCudaBackend(0, longhaul::RealClock()).status();
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
     std::printf("%d tests skipped: %s\n", testing::UnitTest::GetInstance()->total_test_count(),
                 std::string(status.message()).c_str());

@@ -22,7 +22,7 @@ bool SameBits(const Values& a, const Values& b) {
 }  // namespace
 
 std::unique_ptr<Backend> TestCudaBackend() {
-  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeCudaBackend(0);
+  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeCudaBackend(0, RealClock());
   LH_CHECK(backend.ok(), backend.status().ToString());
   return *std::move(backend);
 }

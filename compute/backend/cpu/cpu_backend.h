@@ -9,6 +9,7 @@
 
 #include "compute/backend/backend.h"
 #include "compute/backend/cpu/cpu_kernels.h"
+#include "compute/backend/cpu/cpu_streams.h"
 #include "compute/backend/cpu/thread_pool.h"
 
 namespace longhaul::compute {
@@ -27,11 +28,23 @@ class CpuBackend : public Backend {
   const OperatorKernels<BFloat16>& Kernels(BFloat16) const override;  // must not be called
   bool has_bfloat16() const override { return false; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
+  absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(size_t bytes) override {
+    return Allocate(bytes);
+  }
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
   absl::Status CopyToHost(void* host, const void* device, size_t bytes) override;
+  absl::Status Upload(void* device, const void* host, size_t bytes) override {
+    return CopyToDevice(device, host, bytes);
+  }
   absl::Status Copy(void* to, const void* from, size_t bytes) override;
   absl::Status Zero(void* device, size_t bytes) override;
   absl::Status Synchronize() override;
+  absl::StatusOr<std::unique_ptr<Mark>> MarkNow() override { return MakeCpuMark(); }
+  absl::Status After(const Mark&) override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<CopyStream>> MakeCopyStream() override {
+    return MakeCpuCopyStream();
+  }
+  absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() override { return nullptr; }
   int threads() const override { return pool_.threads(); }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
 

@@ -1,12 +1,14 @@
 #include "compute/backend/cuda/cuda_backend.h"
 
-#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compute/backend/cuda/cuda_buffers.h"
 #include "compute/backend/cuda/cuda_status.h"
+#include "compute/backend/cuda/cuda_timer.h"
 
 namespace longhaul::compute {
 namespace {
@@ -18,65 +20,49 @@ constexpr int kKernelRevision = 1;
 constexpr size_t kCublasWorkspaceBytes = size_t{32} << 20;
 constexpr size_t kResultsMax = 4096;
 
-class CudaBuffer final : public Buffer {
- public:
-  CudaBuffer(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
-  // Waits for the device.
-  ~CudaBuffer() override { cudaFree(data_); }
-  CudaBuffer(const CudaBuffer&) = delete;
-  CudaBuffer& operator=(const CudaBuffer&) = delete;
-  void* data() override { return data_; }
-  size_t bytes() const override { return bytes_; }
-
- private:
-  void* const data_;
-  const size_t bytes_;
-};
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device) {
-  return CudaBackend::Open(device);
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device, Clock& clock,
+                                                         absl::Duration wait_max) {
+  return CudaBackend::Open(device, clock, wait_max);
 }
 
-absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Open(int device) {
-  auto backend = std::unique_ptr<CudaBackend>(new CudaBackend(device));
+absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Open(int device, Clock& clock,
+                                                               absl::Duration wait_max) {
+  auto backend = std::unique_ptr<CudaBackend>(new CudaBackend(device, clock, wait_max));
   LH_RETURN_IF_ERROR(backend->Start());
   return backend;
 }
 
-std::string CudaBackend::Name() const { return absl::StrCat("CUDA device ", device_); }
-
 absl::Status CudaBackend::Start() {
-  LH_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(device_), Name()));
+  const std::string name = device_.name();
+  LH_RETURN_IF_ERROR(CudaStatus(device_.Use(), name));
   cudaDeviceProp properties;
-  LH_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device_), Name()));
+  LH_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device_.index()), name));
   LH_RETURN_IF_ERROR(CudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-                                absl::StrCat(Name(), ": a stream")));
-  void* results = nullptr;
-  LH_RETURN_IF_ERROR(CudaStatus(cudaMallocHost(&results, kResultsMax * sizeof(double)),
-                                absl::StrCat(Name(), ": pinned memory")));
-  results_ = static_cast<double*>(results);
-  LH_RETURN_IF_ERROR(CublasStatus(cublasCreate(&cublas_), Name()));
-  LH_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&cublas_workspace_, kCublasWorkspaceBytes),
-                                absl::StrCat(Name(), ": cuBLAS's workspace")));
-  LH_RETURN_IF_ERROR(CublasStatus(cublasSetStream(cublas_, stream_), Name()));
-  LH_RETURN_IF_ERROR(
-      CublasStatus(cublasSetWorkspace(cublas_, cublas_workspace_, kCublasWorkspaceBytes), Name()));
+                                absl::StrCat(name, ": a stream")));
+  LH_ASSIGN_OR_RETURN(uploads_, PinnedRing::Make(device_, marks_, stream_));
+  LH_ASSIGN_OR_RETURN(results_, AllocatePinned(kResultsMax * sizeof(double)));
+  pending_.reserve(kResultsMax);
+  LH_RETURN_IF_ERROR(CublasStatus(cublasCreate(&cublas_), name));
+  LH_ASSIGN_OR_RETURN(cublas_workspace_, AllocateOnDevice(device_, kCublasWorkspaceBytes));
+  LH_RETURN_IF_ERROR(CublasStatus(cublasSetStream(cublas_, stream_), name));
+  LH_RETURN_IF_ERROR(CublasStatus(
+      cublasSetWorkspace(cublas_, cublas_workspace_->data(), kCublasWorkspaceBytes), name));
   // Products of floats in floats: not in TF32.
-  LH_RETURN_IF_ERROR(CublasStatus(cublasSetMathMode(cublas_, CUBLAS_PEDANTIC_MATH), Name()));
+  LH_RETURN_IF_ERROR(CublasStatus(cublasSetMathMode(cublas_, CUBLAS_PEDANTIC_MATH), name));
   int cublas_version = 0;
-  LH_RETURN_IF_ERROR(CublasStatus(cublasGetVersion(cublas_, &cublas_version), Name()));
+  LH_RETURN_IF_ERROR(CublasStatus(cublasGetVersion(cublas_, &cublas_version), name));
   numeric_class_ = absl::StrCat("cuda-longhaul-", kKernelRevision, "-sm", properties.major,
                                 properties.minor, "-cublas-", cublas_version, "-f32");
   return absl::OkStatus();
 }
 
 CudaBackend::~CudaBackend() {
-  if (stream_ != nullptr) cudaStreamSynchronize(stream_);
+  if (stream_ != nullptr) device_.WaitFor(stream_).IgnoreError();
+  // These wait for the device.
+  if (device_.hangs()) return;
   if (cublas_ != nullptr) cublasDestroy(cublas_);
-  if (cublas_workspace_ != nullptr) cudaFree(cublas_workspace_);
-  if (results_ != nullptr) cudaFreeHost(results_);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
@@ -84,48 +70,64 @@ const OperatorKernels<BFloat16>& CudaBackend::Kernels(BFloat16) const {
   LH_CHECK(false, "this backend has no kernels for bfloat16");
 }
 
+// Zeroed before it returns, for copy streams too.
 absl::StatusOr<std::unique_ptr<Buffer>> CudaBackend::Allocate(size_t bytes) {
-  LH_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(device_), Name()));
-  void* data = nullptr;
-  const cudaError_t error = cudaMalloc(&data, std::max<size_t>(bytes, 1));
-  if (error != cudaSuccess) {
-    size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    cudaGetLastError();  // what was noted of it: said below
-    return CudaStatus(error, absl::StrCat("cannot allocate ", bytes, " bytes on ", Name(), ", of ",
-                                          total, " bytes of which ", free, " are free"));
-  }
-  auto buffer = std::make_unique<CudaBuffer>(data, bytes);
-  LH_RETURN_IF_ERROR(Zero(data, bytes));
+  LH_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, AllocateOnDevice(device_, bytes));
+  LH_RETURN_IF_ERROR(Zero(buffer->data(), bytes));
+  LH_RETURN_IF_ERROR(device_.WaitFor(stream_));
   return buffer;
+}
+
+absl::StatusOr<std::unique_ptr<Buffer>> CudaBackend::AllocatePinned(size_t bytes) {
+  return compute::AllocatePinned(device_, bytes);
 }
 
 absl::Status CudaBackend::CopyToDevice(void* device, const void* host, size_t bytes) {
   return CudaStatus(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()),
-                    absl::StrCat("copy to ", Name()));
+                    absl::StrCat("copy to ", device_.name()));
 }
 
 absl::Status CudaBackend::CopyToHost(void* host, const void* device, size_t bytes) {
   return CudaStatus(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()),
-                    absl::StrCat("copy from ", Name()));
+                    absl::StrCat("copy from ", device_.name()));
+}
+
+absl::Status CudaBackend::Upload(void* device, const void* host, size_t bytes) {
+  return uploads_->Upload(device, host, bytes);
 }
 
 absl::Status CudaBackend::Copy(void* to, const void* from, size_t bytes) {
   return CudaStatus(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()),
-                    absl::StrCat("copy on ", Name()));
+                    absl::StrCat("copy on ", device_.name()));
 }
 
 absl::Status CudaBackend::Zero(void* device, size_t bytes) {
-  return CudaStatus(cudaMemsetAsync(device, 0, bytes, stream()), absl::StrCat("zero on ", Name()));
+  return CudaStatus(cudaMemsetAsync(device, 0, bytes, stream()),
+                    absl::StrCat("zero on ", device_.name()));
 }
 
 absl::Status CudaBackend::Synchronize() {
-  const absl::Status status = CudaStatus(cudaStreamSynchronize(stream()), Name());
+  const absl::Status status = device_.WaitFor(stream_);
+  const auto* const results = static_cast<const double*>(results_->data());
   for (const Result& result : pending_) {
-    if (status.ok()) *result.host = results_[result.slot];
+    if (status.ok()) *result.host = results[result.slot];
   }
   pending_.clear();
   return status;
+}
+
+absl::StatusOr<std::unique_ptr<Mark>> CudaBackend::MarkNow() {
+  return MarkStream(device_, marks_, stream_);
+}
+
+absl::Status CudaBackend::After(const Mark& mark) { return LetStreamWait(device_, stream_, mark); }
+
+absl::StatusOr<std::unique_ptr<CopyStream>> CudaBackend::MakeCopyStream() {
+  return MakeCudaCopyStream(device_, marks_);
+}
+
+absl::StatusOr<std::unique_ptr<DeviceTimer>> CudaBackend::MakeTimer() {
+  return std::make_unique<CudaTimer>(device_, times_, stream_);
 }
 
 void CudaBackend::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) {
@@ -144,7 +146,8 @@ absl::StatusOr<void*> CudaBackend::Scratch(size_t bytes) {
 absl::Status CudaBackend::Return(const double* device, double* host) {
   if (pending_.size() == kResultsMax) LH_RETURN_IF_ERROR(Synchronize());
   const size_t slot = pending_.size();
-  LH_RETURN_IF_ERROR(CopyToHost(results_ + slot, device, sizeof(double)));
+  auto* const results = static_cast<double*>(results_->data());
+  LH_RETURN_IF_ERROR(CopyToHost(results + slot, device, sizeof(double)));
   pending_.push_back({host, slot});
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// A CUDA device as a backend: one compute stream, device memory, pinned memory for results.
+// A CUDA device as a backend: one compute stream, copy streams, device memory, pinned memory.
 #ifndef LONGHAUL_COMPUTE_BACKEND_CUDA_CUDA_BACKEND_H_
 #define LONGHAUL_COMPUTE_BACKEND_CUDA_CUDA_BACKEND_H_
 
@@ -12,7 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compute/backend/backend.h"
+#include "compute/backend/cuda/cuda_device.h"
 #include "compute/backend/cuda/cuda_kernels.h"
+#include "compute/backend/cuda/cuda_streams.h"
+#include "compute/backend/cuda/pinned_ring.h"
 
 namespace longhaul::compute {
 
@@ -20,8 +23,9 @@ namespace longhaul::compute {
 // of a kernel shows at a later call: the device is then of no use to this process.
 class CudaBackend final : public Backend {
  public:
-  // FailedPrecondition with what to do if there is no such device, or no driver that fits.
-  static absl::StatusOr<std::unique_ptr<CudaBackend>> Open(int device);
+  // As MakeCudaBackend.
+  static absl::StatusOr<std::unique_ptr<CudaBackend>> Open(int device, Clock& clock,
+                                                           absl::Duration wait_max);
   ~CudaBackend() override;
 
   DeviceKind kind() const override { return DeviceKind::kCuda; }
@@ -31,11 +35,17 @@ class CudaBackend final : public Backend {
   const OperatorKernels<BFloat16>& Kernels(BFloat16) const override;  // must not be called
   bool has_bfloat16() const override { return false; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
+  absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(size_t bytes) override;
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
   absl::Status CopyToHost(void* host, const void* device, size_t bytes) override;
+  absl::Status Upload(void* device, const void* host, size_t bytes) override;
   absl::Status Copy(void* to, const void* from, size_t bytes) override;
   absl::Status Zero(void* device, size_t bytes) override;
   absl::Status Synchronize() override;
+  absl::StatusOr<std::unique_ptr<Mark>> MarkNow() override;
+  absl::Status After(const Mark& mark) override;
+  absl::StatusOr<std::unique_ptr<CopyStream>> MakeCopyStream() override;
+  absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() override;
   int threads() const override { return 1; }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
 
@@ -43,7 +53,7 @@ class CudaBackend final : public Backend {
 
   // Makes the device the calling thread's current one, as launches on its stream need it.
   cudaStream_t stream() const {
-    cudaSetDevice(device_);
+    device_.Use();
     return stream_;
   }
   cublasHandle_t cublas() const { return cublas_; }
@@ -62,23 +72,26 @@ class CudaBackend final : public Backend {
   absl::Status Return(const double* device, double* host);
 
  private:
-  explicit CudaBackend(int device) : device_(device) {}
+  CudaBackend(int device, Clock& clock, absl::Duration wait_max)
+      : device_(device, clock, wait_max) {}
   absl::Status Start();
-  std::string Name() const;  // "CUDA device 0"
 
   struct Result {
     double* host;
     size_t slot;  // in results_
   };
 
-  const int device_;
+  CudaDevice device_;
+  EventPool marks_{device_, cudaEventDisableTiming};
+  EventPool times_{device_, cudaEventDefault};
   std::string numeric_class_;
   cudaStream_t stream_ = nullptr;
+  std::unique_ptr<PinnedRing> uploads_;
   cublasHandle_t cublas_ = nullptr;
-  void* cublas_workspace_ = nullptr;
+  std::unique_ptr<Buffer> cublas_workspace_;
   std::unique_ptr<Buffer> scratch_;
-  double* results_ = nullptr;    // pinned, kResultsMax
-  std::vector<Result> pending_;  // copies under way
+  std::unique_ptr<Buffer> results_;  // pinned, kResultsMax doubles
+  std::vector<Result> pending_;      // copies under way
   const CudaKernels<float> float_kernels_{*this};
   const CudaKernels<double> double_kernels_{*this};
 };

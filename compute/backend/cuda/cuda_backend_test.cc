@@ -21,7 +21,7 @@ class CudaBackendTest : public ::testing::Test {
 
 TEST_F(CudaBackendTest, SaysWhatIsMissing) {
   const auto refusal = [](int device) {
-    const absl::Status status = MakeCudaBackend(device).status();
+    const absl::Status status = MakeCudaBackend(device, RealClock()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     return std::string(status.message());
   };
@@ -34,7 +34,7 @@ TEST_F(CudaBackendTest, SaysWhatIsMissing) {
 }
 
 TEST_F(CudaBackendTest, SaysWhatDoesNotFit) {
-  const auto backend = MakeCudaBackend(0);
+  const auto backend = MakeCudaBackend(0, RealClock());
   ASSERT_TRUE(backend.ok()) << backend.status();
   const auto buffer = (*backend)->Allocate(machine_.memory_bytes);
   EXPECT_EQ(buffer.status().code(), absl::StatusCode::kResourceExhausted);
@@ -46,7 +46,7 @@ TEST_F(CudaBackendTest, SaysWhatDoesNotFit) {
 }
 
 TEST_F(CudaBackendTest, MemoryIsZeroedAndCopied) {
-  const auto backend = *MakeCudaBackend(0);
+  const auto backend = *MakeCudaBackend(0, RealClock());
   const auto a = *backend->Allocate(12), b = *backend->Allocate(12);
   std::vector<float> values(3, 7);
   ASSERT_TRUE(backend->CopyToHost(values.data(), a->data(), 12).ok());
@@ -63,7 +63,7 @@ TEST_F(CudaBackendTest, MemoryIsZeroedAndCopied) {
 }
 
 TEST_F(CudaBackendTest, ResultsComeWithTheSynchronisation) {
-  const auto backend = *CudaBackend::Open(0);
+  const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
   double* const device = *backend->ScratchOf<double>(1);
   double first = 0, second = 0;
   for (double* const result : {&first, &second}) {
@@ -78,7 +78,7 @@ TEST_F(CudaBackendTest, ResultsComeWithTheSynchronisation) {
 }
 
 TEST_F(CudaBackendTest, AFailedKernelIsAnError) {
-  const auto backend = *MakeCudaBackend(0);
+  const auto backend = *MakeCudaBackend(0, RealClock());
   machine_.fails = true;
   EXPECT_EQ(backend->Synchronize().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(backend->Synchronize().message()),
@@ -103,7 +103,7 @@ __global__ void HangKernel(int* values) {
 }
 
 TEST(EmulationTest, ThreadsOfABlockMeet) {
-  const auto backend = *CudaBackend::Open(0);
+  const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
   std::vector<int> values(64), reversed(64), swapped(64);
   for (int i = 0; i < 64; ++i) {
     values[i] = reversed[63 - i] = i;
@@ -120,7 +120,7 @@ TEST(EmulationTest, ThreadsOfABlockMeet) {
 }
 
 TEST(EmulationDeathTest, AKernelThatHangsIsFound) {
-  const auto backend = *CudaBackend::Open(0);
+  const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
   int value = 0;
   EXPECT_DEATH(cuda::Launch(*backend, "hang", {1, 64}, HangKernel, &value).IgnoreError(),
                "a kernel hangs: 1 of 64 threads");

@@ -54,6 +54,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidDevice";
     case cudaErrorNoKernelImageForDevice:
       return "cudaErrorNoKernelImageForDevice";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
   }
@@ -150,3 +152,16 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaGetLastError(); }
+cudaError_t cudaStreamQuery(cudaStream_t) { return cudaGetLastError(); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaGetLastError(); }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = nullptr;
+  return cudaGetLastError();
+}
+cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaGetLastError(); }
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaGetLastError(); }
+cudaError_t cudaEventQuery(cudaEvent_t) { return cudaGetLastError(); }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 0;
+  return cudaGetLastError();
+}
