@@ -88,7 +88,9 @@ class GraphStage : public Stage<Wide<T>> {
 
   absl::Status Forward(const ForwardPass& pass) override;
   absl::Status Backward(int slot) override;
-  void WatchBackward(std::function<void(int op)> watch) override { watch_ = std::move(watch); }
+  void WatchBackward(std::function<absl::Status(int op)> watch) override {
+    watch_ = std::move(watch);
+  }
   void LookForNotFinite(NotFinite* found) override { found_ = found; }
   absl::Status ZeroGradients() override {
     auto& array = arrays_.gradient_array();
@@ -147,10 +149,10 @@ class GraphStage : public Stage<Wide<T>> {
   // By position in parameters(): for the optimizer, for norms of gradients and of weights.
   std::vector<AdamWTensor<T>> optimizer_tensors_;
   std::vector<absl::Span<const State>> gradient_tensors_, weight_tensors_;
-  std::vector<Draws> draws_;           // by slot, of its latest Forward
-  int logits_slot_ = 0;                // of the latest Forward
-  std::function<void(int op)> watch_;  // of the next Backward
-  NotFinite* found_ = nullptr;         // null: nothing is looked for
+  std::vector<Draws> draws_;                   // by slot, of its latest Forward
+  int logits_slot_ = 0;                        // of the latest Forward
+  std::function<absl::Status(int op)> watch_;  // of the next Backward
+  NotFinite* found_ = nullptr;                 // null: nothing is looked for
 };
 
 template <typename T>
@@ -192,7 +194,7 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
 
 template <typename T>
 absl::Status GraphStage<T>::Backward(int slot) {
-  const std::function<void(int op)> watch = std::exchange(watch_, nullptr);
+  const std::function<absl::Status(int op)> watch = std::exchange(watch_, nullptr);
   for (const model::BackwardAction& action : arrays_.plan().backward) {
     OpCall<T> call = action.again ? arrays_.ForwardCall(action.op, slot, Phase::kAgain)
                                   : arrays_.BackwardCall(action.op, slot);
@@ -203,7 +205,7 @@ absl::Status GraphStage<T>::Backward(int slot) {
     }
     LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
     if (found_ != nullptr) LH_RETURN_IF_ERROR(CheckBackward(call));
-    if (watch) watch(action.op);
+    if (watch) LH_RETURN_IF_ERROR(watch(action.op));
     LH_RETURN_IF_ERROR(CollectContributions(action.op));
   }
   for (const model::EdgeCopy& copy : arrays_.plan().backward_copies) {

@@ -101,8 +101,9 @@ class Stage {
   // Adds to the accumulators. Once for each Forward: the slot's activations are used up.
   virtual absl::Status Backward(int slot) = 0;
   // In the next Backward alone, `watch` is called on its thread after each operator, the last
-  // first: accumulators of uses by operators from `op` on get nothing more from it.
-  virtual void WatchBackward(std::function<void(int op)> watch) = 0;
+  // first: accumulators of uses by operators from `op` on get nothing more from it. Its error ends
+  // the Backward.
+  virtual void WatchBackward(std::function<absl::Status(int op)> watch) = 0;
   // From now on every Forward and Backward looks at what each operator writes and notes the nearest
   // to the cause in `found`, until it is null. Costs about a norm of all that is written.
   virtual void LookForNotFinite(NotFinite* found) = 0;

@@ -3,6 +3,8 @@
 #define LONGHAUL_WORKER_EXEC_GRADIENT_REDUCER_H_
 
 #include <condition_variable>
+#include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,30 +24,41 @@ namespace longhaul::worker {
 // Final of a step and Finish. Owns a thread.
 class GradientReducer {
  public:
-  // `gradients` are Stage::gradients(). Everything outlives the object.
-  GradientReducer(absl::Span<compute::StageGradient<float>> gradients, Collective& collective,
-                  Clock& clock);
+  // `collective` takes memory of the stage's device. Everything outlives the object.
+  GradientReducer(compute::Stage<float>& stage, Collective& collective, Clock& clock);
   // Cancels the collective if a sum is still under way.
   ~GradientReducer();
 
   // A step's gradients begin; each sum may take until `deadline` once it has begun.
   void Begin(absl::Time deadline);
-  // The accumulators of uses by operators from `op` on are final.
-  void Final(int op);
+  // The accumulators of uses by operators from `op` on are final once the device has done what it
+  // was given so far.
+  absl::Status Final(int op);
   // Waits until all are summed; the first error, which names the peer.
   absl::Status Finish();
 
  private:
+  // Accumulators that are final once the device is there, from the last one down to `count`.
+  struct Ready {
+    size_t count;
+    std::unique_ptr<compute::Mark> mark;
+  };
+
   void Run();
+  // Sums accumulators up to ready.count; gives `lock` up meanwhile.
+  absl::Status SumUpTo(const Ready& ready, std::unique_lock<std::mutex>& lock);
   bool Done() const { return summed_ == gradients_.size() || !status_.ok(); }
 
+  compute::Backend& backend_;
   const absl::Span<compute::StageGradient<float>> gradients_;
   Collective& collective_;
   Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_; both count from the last accumulator down.
-  size_t final_ = 0, summed_ = 0;
+  // Both count from the last accumulator down.
+  size_t final_ = 0;         // of the executor's thread
+  size_t summed_ = 0;        // guarded by mutex_, as all below
+  std::deque<Ready> ready_;  // that are not summed yet
   absl::Time deadline_;
   absl::Status status_;
   bool stopping_ = false;

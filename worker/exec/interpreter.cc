@@ -116,8 +116,7 @@ StageExecutor::Interpreter::Interpreter(ExecutorOptions options, compute::Stage<
       slots_(options_.program) {
   CheckOptions();
   if (options_.collective != nullptr) {
-    reducer_ =
-        std::make_unique<GradientReducer>(stage_->gradients(), *options_.collective, *clock_);
+    reducer_ = std::make_unique<GradientReducer>(*stage_, *options_.collective, *clock_);
   }
   tied_gradients_ = FindTiedGradients();
   if (is_first()) {
@@ -148,6 +147,9 @@ void StageExecutor::Interpreter::CheckOptions() const {
                ? replicas == 1
                : collective->size() == replicas && collective->rank() == options_.replica,
            name_, " of ", replicas, " replicas has another collective");
+  LH_CHECK(collective == nullptr || collective->on_device() ||
+               stage_->backend().kind() == compute::DeviceKind::kCpu,
+           name_, " has a collective that takes the host's memory");
   for (const schedule::Program* program : {&options_.program, &options_.evaluation_program}) {
     for (const Instruction& instruction : program->instructions) {
       LH_CHECK(instruction.stage == options_.stage && instruction.step_offset == 0 &&

@@ -17,12 +17,11 @@ absl::Status StageExecutor::Interpreter::AddGradients(int slot) {
   if (tree != nullptr) LH_RETURN_IF_ERROR(tree->BeginMicroBatch());
   // The tree adds its sums after the last operator: nothing is final before.
   if (reduce && tree == nullptr) {
-    stage_->WatchBackward([this](int op) { reducer_->Final(op); });
+    stage_->WatchBackward([this](int op) { return reducer_->Final(op); });
   }
   LH_RETURN_IF_ERROR(stage_->Backward(slot));
   if (tree != nullptr) LH_RETURN_IF_ERROR(tree->EndMicroBatch());
-  if (reduce) reducer_->Final(0);
-  return absl::OkStatus();
+  return reduce ? reducer_->Final(0) : absl::OkStatus();
 }
 
 absl::Status StageExecutor::Interpreter::ReduceGradients(const Instruction& instruction) {
