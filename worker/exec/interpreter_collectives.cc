@@ -40,6 +40,7 @@ absl::Status StageExecutor::Interpreter::ReduceLosses(const Instruction& instruc
 absl::Status StageExecutor::Interpreter::BroadcastTiedSum(const Instruction& instruction) {
   LH_RETURN_IF_ERROR(SumUses());
   const Stopwatch wait(*clock_, pass_.timings.wait);
+  LH_RETURN_IF_ERROR(stage_->backend().Synchronize());  // collectives take what is there
   for (const absl::Span<float> values : tied_gradients_) {
     LH_RETURN_IF_ERROR(options_.collective->Broadcast(values, Deadline()));
   }
