@@ -1,15 +1,14 @@
-#include "compute/backend/cuda/launch.h"
+#include "compute/backend/cuda/pack.cuh"
 #include "compute/ops/add.h"
 
 namespace longhaul::compute {
 namespace {
 
-template <typename T>
-struct AddAt {
-  const T* a;
-  const T* b;
-  T* output;
-  __device__ void operator()(int64_t i) const { output[i] = a[i] + b[i]; }
+struct Plus {
+  template <typename T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 
 }  // namespace
@@ -17,8 +16,8 @@ struct AddAt {
 template <typename T>
 absl::Status CudaKernels<T>::Add(absl::Span<const T> a, absl::Span<const T> b,
                                  absl::Span<T> output) const {
-  return cuda::ForEach(backend_, "add", static_cast<int64_t>(output.size()),
-                       AddAt<T>{a.data(), b.data(), output.data()});
+  return cuda::Map2(backend_, "add", static_cast<int64_t>(output.size()), a.data(), b.data(),
+                    output.data(), Plus{});
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                       \
@@ -26,5 +25,6 @@ absl::Status CudaKernels<T>::Add(absl::Span<const T> a, absl::Span<const T> b,
                                             absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

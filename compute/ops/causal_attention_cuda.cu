@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "compute/backend/cuda/block_reduce.cuh"
 #include "compute/backend/cuda/launch.h"
+#include "compute/backend/cuda/pack.cuh"
 #include "compute/ops/causal_attention.h"
 
 namespace longhaul::compute {
@@ -36,23 +37,23 @@ struct HeadRows {
 // none.
 template <typename T, int kCount>
 __device__ void Load(const HeadRows<T>& from, int64_t first, int64_t context, int64_t width,
-                     int64_t column, T (&to)[kCount][kPadded]) {
+                     int64_t column, Wide<T> (&to)[kCount][kPadded]) {
   for (int i = static_cast<int>(threadIdx.x); i < kCount * kChunk; i += kThreads) {
     const int row = i / kChunk, at = i % kChunk;
     const bool inside = first + row < context && column + at < width;
-    to[row][at] = inside ? from.values[(first + row) * from.stride + column + at] : T(0);
+    to[row][at] = inside ? Wide<T>(from.values[(first + row) * from.stride + column + at]) : 0;
   }
 }
 
 // Products of this warp's rows of `a` with this lane's row of `b`, over all columns.
 template <typename T>
 struct Products {
-  T (&a)[kRows][kPadded];
-  T (&b)[kLanes][kPadded];
+  Wide<T> (&a)[kRows][kPadded];
+  Wide<T> (&b)[kLanes][kPadded];
 
   __device__ void operator()(const HeadRows<T>& a_rows, int64_t a_first, const HeadRows<T>& b_rows,
                              int64_t b_first, int64_t context, int64_t width,
-                             T (&sums)[kRowsOfWarp]) const {
+                             Wide<T> (&sums)[kRowsOfWarp]) const {
     const int warp = Warp(), lane = Lane();
     LONGHAUL_UNROLL
     for (int r = 0; r < kRowsOfWarp; ++r) sums[r] = 0;
@@ -73,8 +74,9 @@ struct Products {
 // columns of this lane in every chunk. kChunks * kChunk is at least the width.
 template <typename T, int kChunks>
 __device__ void AddWeighted(const HeadRows<T>& rows, int64_t first, int64_t context, int64_t width,
-                            const T (&weights)[kRows][kLanes], T (&tile)[kLanes][kPadded],
-                            T (&result)[kRowsOfWarp][kChunks * kColumnsOfLane]) {
+                            const Wide<T> (&weights)[kRows][kLanes],
+                            Wide<T> (&tile)[kLanes][kPadded],
+                            Wide<T> (&result)[kRowsOfWarp][kChunks * kColumnsOfLane]) {
   const int warp = Warp(), lane = Lane();
   LONGHAUL_UNROLL
   for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -83,7 +85,7 @@ __device__ void AddWeighted(const HeadRows<T>& rows, int64_t first, int64_t cont
     for (int other = 0; other < kLanes; ++other) {
       LONGHAUL_UNROLL
       for (int c = 0; c < kColumnsOfLane; ++c) {
-        const T value = tile[other][lane + c * kLanes];
+        const Wide<T> value = tile[other][lane + c * kLanes];
         LONGHAUL_UNROLL
         for (int r = 0; r < kRowsOfWarp; ++r) {
           result[r][chunk * kColumnsOfLane + c] += weights[warp * kRowsOfWarp + r][other] * value;
@@ -113,7 +115,7 @@ template <typename T>
 struct Attention {
   CausalAttentionShape shape;
   const T* qkv;
-  T scale;  // of products of queries and keys
+  Wide<T> scale;  // of products of queries and keys
 
   // Of sequence `sequence`.
   __device__ HeadRows<T> Queries(int64_t sequence, int64_t head) const {
@@ -149,30 +151,31 @@ __device__ BlockQueries QueriesOfBlock(const CausalAttentionShape& shape) {
 // A block for kRows queries of each head.
 template <typename T, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1)
-    ForwardKernel(Attention<T> attention, T* output, T* lse) {
-  __shared__ T a[kRows][kPadded];
-  __shared__ T b[kLanes][kPadded];
-  __shared__ T weights[kRows][kLanes];
+    ForwardKernel(Attention<T> attention, T* output, Wide<T>* lse) {
+  using W = Wide<T>;
+  __shared__ W a[kRows][kPadded];
+  __shared__ W b[kLanes][kPadded];
+  __shared__ W weights[kRows][kLanes];
   const CausalAttentionShape& shape = attention.shape;
   const int64_t context = shape.context, width = shape.head_width();
   const auto [sequence, head, kv_head, first] = QueriesOfBlock(shape);
   const int warp = Warp(), lane = Lane();
-  T result[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
-  T largest[kRowsOfWarp], sums[kRowsOfWarp] = {};
+  W result[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  W largest[kRowsOfWarp], sums[kRowsOfWarp] = {};
   LONGHAUL_UNROLL
   for (int r = 0; r < kRowsOfWarp; ++r) largest[r] = -INFINITY;
   for (int64_t key = 0; key < context && key < first + kRows; key += kLanes) {
-    T scores[kRowsOfWarp];
+    W scores[kRowsOfWarp];
     Products<T>{a, b}(attention.Queries(sequence, head), first, attention.Keys(sequence, kv_head),
                       key, context, width, scores);
     LONGHAUL_UNROLL
     for (int r = 0; r < kRowsOfWarp; ++r) {
       const int64_t query = first + warp * kRowsOfWarp + r;
       const bool seen = key + lane <= query && query < context;
-      const T score = seen ? scores[r] * attention.scale : -INFINITY;
-      const T now = cuda::Max{}(largest[r], cuda::WarpReduce(score, cuda::Max{}));
-      const T fade = now == largest[r] ? T(1) : exp(largest[r] - now);
-      const T weight = seen ? exp(score - now) : T(0);
+      const W score = seen ? scores[r] * attention.scale : -INFINITY;
+      const W now = cuda::Max{}(largest[r], cuda::WarpReduce(score, cuda::Max{}));
+      const W fade = now == largest[r] ? W(1) : exp(largest[r] - now);
+      const W weight = seen ? exp(score - now) : W(0);
       sums[r] = sums[r] * fade + cuda::WarpReduce(weight, cuda::Sum{});
       LONGHAUL_UNROLL
       for (int i = 0; i < kChunks * kColumnsOfLane; ++i) result[r][i] *= fade;
@@ -183,10 +186,11 @@ __global__ void __launch_bounds__(kThreads, 1)
                             result);
   }
   const HeadRows<T> to = attention.OutputRows(output, sequence, head);
-  ForResults<kChunks>(
-      first, context, width, [&](int r, int64_t position, int64_t column, int place) {
-        const_cast<T*>(to.values)[position * to.stride + column] = result[r][place] / sums[r];
-      });
+  ForResults<kChunks>(first, context, width,
+                      [&](int r, int64_t position, int64_t column, int place) {
+                        const_cast<T*>(to.values)[position * to.stride + column] =
+                            cuda::Narrow<T>(result[r][place] / sums[r]);
+                      });
   LONGHAUL_UNROLL
   for (int r = 0; r < kRowsOfWarp; ++r) {
     const int64_t query = first + warp * kRowsOfWarp + r;
@@ -199,9 +203,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 // What backward needs besides.
 template <typename T>
 struct Gradients {
-  const T* lse;
+  const Wide<T>* lse;
   const T* output_gradient;
-  const T* deltas;  // [batch*heads*context], see DeltaAt
+  const Wide<T>* deltas;  // [batch*heads*context], see DeltaAt
   T* qkv_gradient;
 };
 
@@ -211,13 +215,15 @@ struct DeltaAt {
   CausalAttentionShape shape;
   const T* output;
   const T* output_gradient;
-  T* deltas;
+  Wide<T>* deltas;
   __device__ void operator()(int64_t i) const {
     const int64_t position = i % shape.context, head = i / shape.context % shape.heads;
     const int64_t sequence = i / (shape.context * shape.heads), width = shape.head_width();
     const int64_t at = (sequence * shape.context + position) * shape.width + head * width;
-    T sum = 0;
-    for (int64_t c = 0; c < width; ++c) sum += output[at + c] * output_gradient[at + c];
+    Wide<T> sum = 0;
+    for (int64_t c = 0; c < width; ++c) {
+      sum += Wide<T>(output[at + c]) * Wide<T>(output_gradient[at + c]);
+    }
     deltas[i] = sum;
   }
 };
@@ -226,9 +232,10 @@ struct DeltaAt {
 template <typename T, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1)
     QueryGradientKernel(Attention<T> attention, Gradients<T> gradients) {
-  __shared__ T a[kRows][kPadded];
-  __shared__ T b[kLanes][kPadded];
-  __shared__ T weights[kRows][kLanes];
+  using W = Wide<T>;
+  __shared__ W a[kRows][kPadded];
+  __shared__ W b[kLanes][kPadded];
+  __shared__ W weights[kRows][kLanes];
   const CausalAttentionShape& shape = attention.shape;
   const int64_t context = shape.context, width = shape.head_width();
   const auto [sequence, head, kv_head, first] = QueriesOfBlock(shape);
@@ -237,19 +244,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   const HeadRows<T> keys = attention.Keys(sequence, kv_head);
   const HeadRows<T> output_gradients =
       attention.OutputRows(gradients.output_gradient, sequence, head);
-  T result[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  W result[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
   for (int64_t key = 0; key < context && key < first + kRows; key += kLanes) {
-    T scores[kRowsOfWarp], weight_gradients[kRowsOfWarp];
+    W scores[kRowsOfWarp], weight_gradients[kRowsOfWarp];
     Products<T>{a, b}(queries, first, keys, key, context, width, scores);
     Products<T>{a, b}(output_gradients, first, attention.Values(sequence, kv_head), key, context,
                       width, weight_gradients);
     LONGHAUL_UNROLL
     for (int r = 0; r < kRowsOfWarp; ++r) {
       const int64_t query = first + warp * kRowsOfWarp + r;
-      T gradient = 0;
+      W gradient = 0;
       if (key + lane <= query && query < context) {
         const int64_t row = blockIdx.y * context + query;
-        const T weight = exp(scores[r] * attention.scale - gradients.lse[row]);
+        const W weight = exp(scores[r] * attention.scale - gradients.lse[row]);
         gradient = weight * (weight_gradients[r] - gradients.deltas[row]) * attention.scale;
       }
       weights[warp * kRowsOfWarp + r][lane] = gradient;
@@ -257,20 +264,22 @@ __global__ void __launch_bounds__(kThreads, 1)
     AddWeighted<T, kChunks>(keys, key, context, width, weights, b, result);
   }
   const int64_t to = queries.values - attention.qkv;
-  ForResults<kChunks>(
-      first, context, width, [&](int r, int64_t position, int64_t column, int place) {
-        gradients.qkv_gradient[to + position * queries.stride + column] = result[r][place];
-      });
+  ForResults<kChunks>(first, context, width,
+                      [&](int r, int64_t position, int64_t column, int place) {
+                        gradients.qkv_gradient[to + position * queries.stride + column] =
+                            cuda::Narrow<T>(result[r][place]);
+                      });
 }
 
 // The gradients of kRows keys and values of each head of keys: over its query heads in order.
 template <typename T, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1)
     KeyGradientKernel(Attention<T> attention, Gradients<T> gradients) {
-  __shared__ T a[kRows][kPadded];
-  __shared__ T b[kLanes][kPadded];
-  __shared__ T weights[kRows][kLanes];
-  __shared__ T weight_gradients[kRows][kLanes];
+  using W = Wide<T>;
+  __shared__ W a[kRows][kPadded];
+  __shared__ W b[kLanes][kPadded];
+  __shared__ W weights[kRows][kLanes];
+  __shared__ W weight_gradients[kRows][kLanes];
   const CausalAttentionShape& shape = attention.shape;
   const int64_t context = shape.context, width = shape.head_width();
   const int64_t sequence = blockIdx.y / shape.kv_heads, kv_head = blockIdx.y % shape.kv_heads;
@@ -279,21 +288,21 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = Warp(), lane = Lane();
   const HeadRows<T> keys = attention.Keys(sequence, kv_head);
   const HeadRows<T> values = attention.Values(sequence, kv_head);
-  T of_keys[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
-  T of_values[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  W of_keys[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
+  W of_values[kRowsOfWarp][kChunks * kColumnsOfLane] = {};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const HeadRows<T> queries = attention.Queries(sequence, head);
     const HeadRows<T> output_gradients =
         attention.OutputRows(gradients.output_gradient, sequence, head);
     const int64_t rows = (sequence * shape.heads + head) * context;
     for (int64_t query = first / kLanes * kLanes; query < context; query += kLanes) {
-      T scores[kRowsOfWarp], products[kRowsOfWarp];
+      W scores[kRowsOfWarp], products[kRowsOfWarp];
       Products<T>{a, b}(keys, first, queries, query, context, width, scores);
       Products<T>{a, b}(values, first, output_gradients, query, context, width, products);
       LONGHAUL_UNROLL
       for (int r = 0; r < kRowsOfWarp; ++r) {
         const int64_t key = first + warp * kRowsOfWarp + r, row = rows + query + lane;
-        T weight = 0, gradient = 0;
+        W weight = 0, gradient = 0;
         if (key <= query + lane && query + lane < context) {
           weight = exp(scores[r] * attention.scale - gradients.lse[row]);
           gradient = weight * (products[r] - gradients.deltas[row]) * attention.scale;
@@ -306,17 +315,17 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   }
   const int64_t keys_at = keys.values - attention.qkv, values_at = values.values - attention.qkv;
-  ForResults<kChunks>(first, context, width,
-                      [&](int r, int64_t position, int64_t column, int place) {
-                        const int64_t at = position * keys.stride + column;
-                        gradients.qkv_gradient[keys_at + at] = of_keys[r][place];
-                        gradients.qkv_gradient[values_at + at] = of_values[r][place];
-                      });
+  ForResults<kChunks>(
+      first, context, width, [&](int r, int64_t position, int64_t column, int place) {
+        const int64_t at = position * keys.stride + column;
+        gradients.qkv_gradient[keys_at + at] = cuda::Narrow<T>(of_keys[r][place]);
+        gradients.qkv_gradient[values_at + at] = cuda::Narrow<T>(of_values[r][place]);
+      });
 }
 
 template <typename T>
 Attention<T> AttentionOf(const CausalAttentionShape& shape, const T* qkv) {
-  return {shape, qkv, static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_width())))};
+  return {shape, qkv, static_cast<Wide<T>>(1 / std::sqrt(static_cast<double>(shape.head_width())))};
 }
 
 cuda::LaunchShape LaunchFor(const CausalAttentionShape& shape, int64_t heads) {
@@ -363,7 +372,7 @@ absl::Status CudaKernels<T>::CausalAttentionBackward(
     absl::Span<Wide<T>>) const {
   constexpr const char* kOp = "causal attention backward";
   const int64_t rows = shape.batch * shape.heads * shape.context;
-  LH_ASSIGN_OR_RETURN(T* const deltas, backend_.template ScratchOf<T>(rows));
+  LH_ASSIGN_OR_RETURN(Wide<T>* const deltas, backend_.template ScratchOf<Wide<T>>(rows));
   LH_RETURN_IF_ERROR(cuda::ForEach(
       backend_, kOp, rows, DeltaAt<T>{shape, output.data(), output_gradient.data(), deltas}));
   const Attention<T> attention = AttentionOf(shape, qkv.data());
@@ -386,5 +395,6 @@ absl::Status CudaKernels<T>::CausalAttentionBackward(
       absl::Span<const Wide<T>>, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

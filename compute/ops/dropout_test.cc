@@ -37,14 +37,14 @@ Values Expected(const DropoutShape& shape, const DropoutKey& key, const Values& 
                                      static_cast<uint32_t>(key.step), static_cast<uint32_t>(key.op),
                                      (sequence << 32) + e / 64 * 16 + e % 16)[e / 16 % 4];
     const bool dropped = word < std::round(shape.probability * 0x1p32);
-    const T scale = static_cast<T>(1 / (1 - shape.probability));
-    output[i] = dropped ? 0 : static_cast<T>(input[i]) * scale;
+    const Wide<T> scale = static_cast<Wide<T>>(1 / (1 - shape.probability));
+    output[i] = dropped ? 0 : static_cast<Wide<T>>(static_cast<T>(input[i])) * scale;
   }
-  return output;
+  return Rounded<T>(output);
 }
 
 TYPED_TEST(DropoutTest, IsItsDefinition) {
-  for (const auto& backend : TestBackends()) {
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const DropoutShape& shape :
          {DropoutShape{3, 1, 1, 0.5}, DropoutShape{6, 3, 41, 0.1}, DropoutShape{2, 2, 32, 0.25},
           DropoutShape{14, 7, 5000, 0.9}, DropoutShape{4, 2, 70, 0}}) {
@@ -58,7 +58,7 @@ TYPED_TEST(DropoutTest, IsItsDefinition) {
 }
 
 TYPED_TEST(DropoutTest, DropsTheShareThatWasAskedFor) {
-  const auto backend = MakeCpuBackend(1);
+  const auto backend = TestBackend<TypeParam>(1);
   const Values ones(300'000, 1);
   for (const double probability : {0.0, 0.1, 0.5, 0.97}) {
     const Values output =
@@ -70,13 +70,13 @@ TYPED_TEST(DropoutTest, DropsTheShareThatWasAskedFor) {
     }
     const double deviation = std::sqrt(probability * (1 - probability) / 300'000);
     EXPECT_NEAR(dropped / 300'000, probability, 4 * deviation);
-    EXPECT_NEAR(sum / 300'000, 1, 4 * deviation / (1 - probability) + 1e-6);
+    EXPECT_NEAR(sum / 300'000, 1, 4 * deviation / (1 - probability) + kGoldenTolerance<TypeParam>);
   }
 }
 
 // Each part of the key matters; a micro-batch is a part of a batch.
 TYPED_TEST(DropoutTest, MaskIsAFunctionOfThePlace) {
-  const auto backend = MakeCpuBackend(1);
+  const auto backend = TestBackend<TypeParam>(1);
   const Values ones(4 * 5 * 60, 1);
   const DropoutShape shape{20, 5, 60, 0.5};
   const DropoutKey key{.seed = 1, .step = 2, .first_sequence = 3, .op = 4};
@@ -94,7 +94,7 @@ TYPED_TEST(DropoutTest, MaskIsAFunctionOfThePlace) {
 TYPED_TEST(DropoutTest, ThreadsDoNotMatter) {
   const DropoutShape shape{.rows = 202, .context = 101, .width = 397, .probability = 0.3};
   const Values input = TestValues(shape.rows * shape.width, 1);
-  ExpectThreadsAgree([&](Backend& backend) {
+  ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
     return std::vector<Values>{Dropped<TypeParam>(backend, shape, {.seed = 3}, input)};
   });
 }

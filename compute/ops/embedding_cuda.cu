@@ -1,5 +1,5 @@
 #include "base/status_macros.h"
-#include "compute/backend/cuda/launch.h"
+#include "compute/backend/cuda/pack.cuh"
 #include "compute/ops/embedding.h"
 
 namespace longhaul::compute {
@@ -7,16 +7,22 @@ namespace {
 
 template <typename T>
 struct EmbedAt {
+  static constexpr int kCount = cuda::kPack<T>;
   EmbeddingShape shape;
   const int32_t* tokens;
   const T* table;
   const T* positions;  // or null
   T* output;
-  __device__ void operator()(int64_t i) const {
-    const int64_t row = i / shape.width, column = i % shape.width;
-    T value = table[tokens[row] * shape.width + column];
-    if (positions != nullptr) value += positions[row % shape.context * shape.width + column];
-    output[i] = value;
+  __device__ void operator()(int64_t row, int pack) const {
+    const int64_t at = int64_t{pack} * kCount, width = shape.width;
+    Wide<T> values[kCount], added[kCount] = {};
+    cuda::Load(table + tokens[row] * width, at, width, values);
+    if (positions != nullptr) {
+      cuda::Load(positions + row % shape.context * width, at, width, added);
+    }
+    LONGHAUL_UNROLL
+    for (int k = 0; k < kCount; ++k) values[k] += added[k];
+    cuda::Store(values, output + row * width, at, width);
   }
 };
 
@@ -27,7 +33,7 @@ constexpr int kThreads = 256;
 // sum does not depend on which block runs when.
 template <typename T>
 __global__ void TableGradientKernel(EmbeddingShape shape, const int32_t* tokens,
-                                    const T* output_gradient, T* table_gradient) {
+                                    const T* output_gradient, Wide<T>* table_gradient) {
   __shared__ int32_t same[kThreads];  // rows of the present stretch that have the token
   __shared__ int found;
   const int64_t first = blockIdx.x, width = shape.width;
@@ -44,9 +50,9 @@ __global__ void TableGradientKernel(EmbeddingShape shape, const int32_t* tokens,
     same[threadIdx.x] = row < shape.rows && tokens[row] == token ? 1 : 0;
     __syncthreads();
     for (int64_t column = threadIdx.x; column < width; column += kThreads) {
-      T sum = table_gradient[token * width + column];
+      Wide<T> sum = table_gradient[token * width + column];
       for (int64_t i = 0; i < kThreads && begin + i < shape.rows; ++i) {
-        if (same[i] != 0) sum += output_gradient[(begin + i) * width + column];
+        if (same[i] != 0) sum += Wide<T>(output_gradient[(begin + i) * width + column]);
       }
       table_gradient[token * width + column] = sum;
     }
@@ -58,12 +64,19 @@ template <typename T>
 struct AddPositionGradient {
   EmbeddingShape shape;
   const T* output_gradient;
-  T* positions_gradient;
-  __device__ void operator()(int64_t i) const {
-    T sum = positions_gradient[i];
-    const int64_t step = shape.context * shape.width;
-    for (int64_t at = i; at < shape.rows * shape.width; at += step) sum += output_gradient[at];
-    positions_gradient[i] = sum;
+  Wide<T>* positions_gradient;
+  __device__ void operator()(int64_t position, int pack) const {
+    constexpr int kCount = cuda::kPack<T>;
+    const int64_t at = int64_t{pack} * kCount, width = shape.width;
+    Wide<T> sums[kCount];
+    cuda::Load(positions_gradient + position * width, at, width, sums);
+    for (int64_t row = position; row < shape.rows; row += shape.context) {
+      Wide<T> gradient[kCount];
+      cuda::Load(output_gradient + row * width, at, width, gradient);
+      LONGHAUL_UNROLL
+      for (int k = 0; k < kCount; ++k) sums[k] += gradient[k];
+    }
+    cuda::Store(sums, positions_gradient + position * width, at, width);
   }
 };
 
@@ -75,9 +88,10 @@ absl::Status CudaKernels<T>::EmbeddingForward(const EmbeddingShape& shape,
                                               absl::Span<const T> table,
                                               absl::Span<const T> positions,
                                               absl::Span<T> output) const {
-  return cuda::ForEach(backend_, "embedding", static_cast<int64_t>(output.size()),
-                       EmbedAt<T>{shape, tokens.data(), table.data(),
-                                  positions.empty() ? nullptr : positions.data(), output.data()});
+  return cuda::ForEachOfRows(
+      backend_, "embedding", shape.rows, cuda::PacksOf<T>(shape.width),
+      EmbedAt<T>{shape, tokens.data(), table.data(), positions.empty() ? nullptr : positions.data(),
+                 output.data()});
 }
 
 template <typename T>
@@ -90,8 +104,9 @@ absl::Status CudaKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
   LH_RETURN_IF_ERROR(cuda::Launch(backend_, kOp, {static_cast<unsigned>(shape.rows), kThreads},
                                   TableGradientKernel<T>, shape, tokens.data(),
                                   output_gradient.data(), table_gradient.data()));
-  return cuda::ForEach(
-      backend_, kOp, static_cast<int64_t>(positions_gradient.size()),
+  if (positions_gradient.empty()) return absl::OkStatus();
+  return cuda::ForEachOfRows(
+      backend_, kOp, shape.context, cuda::PacksOf<T>(shape.width),
       AddPositionGradient<T>{shape, output_gradient.data(), positions_gradient.data()});
 }
 
@@ -104,5 +119,6 @@ absl::Status CudaKernels<T>::EmbeddingBackward(const EmbeddingShape& shape,
       absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

@@ -33,7 +33,7 @@ Values Backward(Backend& backend, const Values& input, const Values& output_grad
 }
 
 TYPED_TEST(GeluTest, Golden) {
-  for (const auto& backend : TestBackends()) {
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const GoldenCase& golden : LoadGolden("gelu")) {
       const Values& input = golden.tensor("input");
       const Values output = Forward<TypeParam>(*backend, input);
@@ -67,7 +67,7 @@ TEST(GeluTest, GradientIsFiniteDifference) {
 }
 
 TYPED_TEST(GeluTest, NotANumberIsNotHidden) {
-  const auto backend = MakeCpuBackend(1);
+  const auto backend = TestBackend<TypeParam>(1);
   EXPECT_TRUE(std::isnan(Forward<TypeParam>(*backend, {0, NAN, 1})[1]));
   GuardedBuffer<TypeParam> input(*backend, Values{0, NAN, 1}), gradient(*backend, Values{1, 1, 1});
   ASSERT_TRUE(
@@ -77,7 +77,7 @@ TYPED_TEST(GeluTest, NotANumberIsNotHidden) {
 
 TYPED_TEST(GeluTest, ThreadsDoNotMatter) {
   const Values input = TestValues(70001, 1), gradient = TestValues(70001, 2);
-  ExpectThreadsAgree([&](Backend& backend) {
+  ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
     return std::vector<Values>{Forward<TypeParam>(backend, input),
                                Backward<TypeParam>(backend, input, gradient)};
   });

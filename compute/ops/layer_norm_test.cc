@@ -30,7 +30,7 @@ Outputs Forward(Backend& backend, const LayerNormShape& shape, const Inputs& inp
   GuardedBuffer<T> input(backend, inputs.input), weight(backend, inputs.weight),
       bias(backend, inputs.bias);
   auto output = GuardedBuffer<T>::Poisoned(backend, inputs.input.size());
-  auto statistics = GuardedBuffer<T>::Poisoned(backend, static_cast<size_t>(2 * shape.rows));
+  auto statistics = GuardedBuffer<Wide<T>>::Poisoned(backend, static_cast<size_t>(2 * shape.rows));
   EXPECT_TRUE(LayerNormForward<T>(backend, shape, input.span(), weight.span(), bias.span(),
                                   output.span(), statistics.span())
                   .ok());
@@ -42,9 +42,10 @@ Gradients Backward(Backend& backend, const LayerNormShape& shape, const Inputs& 
                    const Values& output_gradient, double start) {
   const Outputs forward = Forward<T>(backend, shape, inputs);
   GuardedBuffer<T> input(backend, inputs.input), weight(backend, inputs.weight),
-      statistics(backend, forward.statistics), gradient(backend, output_gradient);
+      gradient(backend, output_gradient);
+  GuardedBuffer<Wide<T>> statistics(backend, forward.statistics);
   const Values initial(static_cast<size_t>(shape.width), start);
-  GuardedBuffer<T> weight_gradient(backend, initial), bias_gradient(backend, initial);
+  GuardedBuffer<Wide<T>> weight_gradient(backend, initial), bias_gradient(backend, initial);
   auto input_gradient = GuardedBuffer<T>::Poisoned(backend, inputs.input.size());
   EXPECT_TRUE(LayerNormBackward<T>(backend, shape, input.span(), weight.span(), statistics.span(),
                                    gradient.span(), input_gradient.span(), weight_gradient.span(),
@@ -54,23 +55,32 @@ Gradients Backward(Backend& backend, const LayerNormShape& shape, const Inputs& 
 }
 
 TYPED_TEST(LayerNormTest, Golden) {
-  for (const auto& backend : TestBackends()) {
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const GoldenCase& golden : LoadGolden("layer_norm")) {
       SCOPED_TRACE(golden.name);
       const LayerNormShape shape{golden.size("rows"), golden.size("width"),
                                  golden.number("epsilon")};
-      const Inputs inputs{golden.tensor("input"), golden.tensor("weight"), golden.tensor("bias")};
+      const auto rounded = [&](const char* name) {
+        return Rounded<TypeParam>(golden.tensor(name));
+      };
+      const Inputs inputs{rounded("input"), rounded("weight"), rounded("bias")};
+      const Values output_gradient = rounded("output_gradient");
+      Values expected = golden.tensor("output");
+      Gradients expected_gradients{golden.tensor("input_gradient"),
+                                   golden.tensor("weight_gradient"),
+                                   golden.tensor("bias_gradient")};
+      if (!kHasCpuKernels<TypeParam>) {
+        const auto cpu = MakeCpuBackend(1);
+        expected = Forward<double>(*cpu, shape, inputs).output;
+        expected_gradients = Backward<double>(*cpu, shape, inputs, output_gradient, 0);
+      }
       const Outputs outputs = Forward<TypeParam>(*backend, shape, inputs);
-      const Gradients gradients =
-          Backward<TypeParam>(*backend, shape, inputs, golden.tensor("output_gradient"), 0);
-      EXPECT_LE(RelativeError(outputs.output, golden.tensor("output")),
-                kGoldenTolerance<TypeParam>);
-      EXPECT_LE(RelativeError(gradients.input, golden.tensor("input_gradient")),
-                kGoldenTolerance<TypeParam>);
-      EXPECT_LE(RelativeError(gradients.weight, golden.tensor("weight_gradient")),
-                kGoldenTolerance<TypeParam>);
-      EXPECT_LE(RelativeError(gradients.bias, golden.tensor("bias_gradient")),
-                kGoldenTolerance<TypeParam>);
+      const Gradients gradients = Backward<TypeParam>(*backend, shape, inputs, output_gradient, 0);
+      constexpr double kTolerance = kGoldenTolerance<TypeParam>;
+      EXPECT_LE(RelativeError(outputs.output, expected), kTolerance);
+      EXPECT_LE(RelativeError(gradients.input, expected_gradients.input), kTolerance);
+      EXPECT_LE(RelativeError(gradients.weight, expected_gradients.weight), kTolerance);
+      EXPECT_LE(RelativeError(gradients.bias, expected_gradients.bias), kTolerance);
     }
   }
 }
@@ -105,7 +115,7 @@ TEST(LayerNormTest, GradientsAreFiniteDifferences) {
 }
 
 TYPED_TEST(LayerNormTest, ParameterGradientsAreAdded) {
-  const auto backend = MakeCpuBackend(1);
+  const auto backend = TestBackend<TypeParam>(1);
   const LayerNormShape shape{.rows = 2, .width = 2, .epsilon = 0};
   // Each row normalises to -1, 1.
   const Inputs inputs{{1, 3, 5, 9}, {1, 1}, {0, 0}};
@@ -120,7 +130,7 @@ TYPED_TEST(LayerNormTest, ThreadsDoNotMatter) {
   const Inputs inputs{TestValues(elements, 1), TestValues(shape.width, 2),
                       TestValues(shape.width, 3)};
   const Values gradient = TestValues(elements, 4);
-  ExpectThreadsAgree([&](Backend& backend) {
+  ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
     const Outputs outputs = Forward<TypeParam>(backend, shape, inputs);
     const Gradients gradients = Backward<TypeParam>(backend, shape, inputs, gradient, 0.5);
     return std::vector<Values>{outputs.output, outputs.statistics, gradients.input,

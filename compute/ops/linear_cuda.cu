@@ -8,10 +8,19 @@ namespace {
 
 template <typename T>
 struct AddBiasAt {
+  static constexpr int kCount = cuda::kPack<T>;
   int64_t out;
   const T* bias;
   T* output;
-  __device__ void operator()(int64_t i) const { output[i] += bias[i % out]; }
+  __device__ void operator()(int64_t row, int pack) const {
+    const int64_t at = int64_t{pack} * kCount;
+    Wide<T> values[kCount], biases[kCount];
+    cuda::Load(output + row * out, at, out, values);
+    cuda::Load(bias, at, out, biases);
+    LONGHAUL_UNROLL
+    for (int k = 0; k < kCount; ++k) values[k] += biases[k];
+    cuda::Store(values, output + row * out, at, out);
+  }
 };
 
 }  // namespace
@@ -24,8 +33,9 @@ absl::Status CudaKernels<T>::LinearForward(const LinearShape& shape, absl::Span<
                                        {input.data(), false}, {weight.data(), true}, false,
                                        output.data()));
   if (bias.empty()) return absl::OkStatus();
-  return cuda::ForEach(backend_, "linear", static_cast<int64_t>(output.size()),
-                       AddBiasAt<T>{shape.out, bias.data(), output.data()});
+  using AddBias = AddBiasAt<T>;
+  return cuda::ForEachOfRows(backend_, "linear", shape.rows, cuda::PacksOf<T>(shape.out),
+                             AddBias{shape.out, bias.data(), output.data()});
 }
 
 template <typename T>
@@ -45,8 +55,7 @@ absl::Status CudaKernels<T>::LinearBackward(const LinearShape& shape, absl::Span
                                        weight_gradient.data()));
   if (bias_gradient.empty()) return absl::OkStatus();
   return cuda::AddColumnSums(backend_, "linear backward", shape.rows, shape.out,
-                             cuda::MatrixAt<T>{shape.out, output_gradient.data()},
-                             bias_gradient.data());
+                             output_gradient.data(), bias_gradient.data());
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                 \
@@ -58,5 +67,6 @@ absl::Status CudaKernels<T>::LinearBackward(const LinearShape& shape, absl::Span
       absl::Span<T>, absl::Span<Wide<T>>, absl::Span<Wide<T>>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

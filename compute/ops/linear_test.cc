@@ -36,8 +36,8 @@ Gradients Backward(Backend& backend, const LinearShape& shape, const Inputs& inp
   GuardedBuffer<T> input(backend, inputs.input), weight(backend, inputs.weight),
       gradient(backend, output_gradient);
   auto input_gradient = GuardedBuffer<T>::Poisoned(backend, inputs.input.size());
-  GuardedBuffer<T> weight_gradient(backend, Values(inputs.weight.size(), start));
-  GuardedBuffer<T> bias_gradient(backend, Values(inputs.bias.size(), start));
+  GuardedBuffer<Wide<T>> weight_gradient(backend, Values(inputs.weight.size(), start));
+  GuardedBuffer<Wide<T>> bias_gradient(backend, Values(inputs.bias.size(), start));
   EXPECT_TRUE(LinearBackward<T>(backend, shape, input.span(), weight.span(), gradient.span(),
                                 input_gradient.span(), weight_gradient.span(), bias_gradient.span())
                   .ok());
@@ -45,22 +45,30 @@ Gradients Backward(Backend& backend, const LinearShape& shape, const Inputs& inp
 }
 
 TYPED_TEST(LinearTest, Golden) {
-  for (const auto& backend : TestBackends()) {
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const GoldenCase& golden : LoadGolden("linear")) {
       SCOPED_TRACE(golden.name);
       const LinearShape shape{golden.size("rows"), golden.size("in"), golden.size("out")};
-      const Inputs inputs{golden.tensor("input"), golden.tensor("weight"),
-                          golden.optional_tensor("bias")};
-      EXPECT_LE(RelativeError(Forward<TypeParam>(*backend, shape, inputs), golden.tensor("output")),
-                kGoldenTolerance<TypeParam>);
-      const Gradients gradients =
-          Backward<TypeParam>(*backend, shape, inputs, golden.tensor("output_gradient"), 0);
-      EXPECT_LE(RelativeError(gradients.input, golden.tensor("input_gradient")),
-                kGoldenTolerance<TypeParam>);
-      EXPECT_LE(RelativeError(gradients.weight, golden.tensor("weight_gradient")),
-                kGoldenTolerance<TypeParam>);
-      EXPECT_LE(RelativeError(gradients.bias, golden.optional_tensor("bias_gradient")),
-                kGoldenTolerance<TypeParam>);
+      const auto rounded = [&](const char* name) {
+        return Rounded<TypeParam>(golden.optional_tensor(name));
+      };
+      const Inputs inputs{rounded("input"), rounded("weight"), rounded("bias")};
+      const Values output_gradient = rounded("output_gradient");
+      Values expected = golden.tensor("output");
+      Gradients expected_gradients{golden.tensor("input_gradient"),
+                                   golden.tensor("weight_gradient"),
+                                   golden.optional_tensor("bias_gradient")};
+      if (!kHasCpuKernels<TypeParam>) {
+        const auto cpu = MakeCpuBackend(1);
+        expected = Forward<double>(*cpu, shape, inputs);
+        expected_gradients = Backward<double>(*cpu, shape, inputs, output_gradient, 0);
+      }
+      constexpr double kTolerance = kGoldenTolerance<TypeParam>;
+      EXPECT_LE(RelativeError(Forward<TypeParam>(*backend, shape, inputs), expected), kTolerance);
+      const Gradients gradients = Backward<TypeParam>(*backend, shape, inputs, output_gradient, 0);
+      EXPECT_LE(RelativeError(gradients.input, expected_gradients.input), kTolerance);
+      EXPECT_LE(RelativeError(gradients.weight, expected_gradients.weight), kTolerance);
+      EXPECT_LE(RelativeError(gradients.bias, expected_gradients.bias), kTolerance);
     }
   }
 }
@@ -95,7 +103,7 @@ TEST(LinearTest, GradientsAreFiniteDifferences) {
 }
 
 TYPED_TEST(LinearTest, ParameterGradientsAreAdded) {
-  const auto backend = MakeCpuBackend(1);
+  const auto backend = TestBackend<TypeParam>(1);
   const Gradients gradients = Backward<TypeParam>(*backend, {.rows = 2, .in = 1, .out = 1},
                                                   {{2, 3}, {5}, {0}}, {10, 100}, 1000);
   EXPECT_EQ(gradients.input, (Values{50, 500}));
@@ -113,7 +121,7 @@ TYPED_TEST(LinearTest, ThreadsDoNotMatter) {
     const Inputs inputs{TestValues(shape.rows * shape.in, 1), TestValues(shape.out * shape.in, 2),
                         TestValues(shape.out, 3)};
     const Values gradient = TestValues(shape.rows * shape.out, 4);
-    ExpectThreadsAgree([&](Backend& backend) {
+    ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
       const Gradients gradients = Backward<TypeParam>(backend, shape, inputs, gradient, 0.5);
       return std::vector<Values>{Forward<TypeParam>(backend, shape, inputs), gradients.input,
                                  gradients.weight, gradients.bias};
@@ -122,12 +130,13 @@ TYPED_TEST(LinearTest, ThreadsDoNotMatter) {
 }
 
 TYPED_TEST(LinearTest, InputGradientMayBeSkipped) {
-  const auto backend = MakeCpuBackend(2);
+  const auto backend = TestBackend<TypeParam>(2);
   const LinearShape shape{.rows = 3, .in = 2, .out = 2};
   const Inputs inputs{TestValues(6, 1), TestValues(4, 2), {}};
   const Values output_gradient = TestValues(6, 3);
   GuardedBuffer<TypeParam> input(*backend, inputs.input), weight(*backend, inputs.weight),
-      gradient(*backend, output_gradient), weight_gradient(*backend, Values(4, 0));
+      gradient(*backend, output_gradient);
+  GuardedBuffer<Wide<TypeParam>> weight_gradient(*backend, Values(4, 0));
   ASSERT_TRUE(LinearBackward<TypeParam>(*backend, shape, input.span(), weight.span(),
                                         gradient.span(), {}, weight_gradient.span(), {})
                   .ok());

@@ -26,7 +26,7 @@ Outputs Forward(Backend& backend, const RmsNormShape& shape, const Values& input
                 const Values& weight) {
   GuardedBuffer<T> in(backend, input), weights(backend, weight);
   auto output = GuardedBuffer<T>::Poisoned(backend, input.size());
-  auto statistics = GuardedBuffer<T>::Poisoned(backend, static_cast<size_t>(shape.rows));
+  auto statistics = GuardedBuffer<Wide<T>>::Poisoned(backend, static_cast<size_t>(shape.rows));
   EXPECT_TRUE(
       RmsNormForward<T>(backend, shape, in.span(), weights.span(), output.span(), statistics.span())
           .ok());
@@ -38,9 +38,9 @@ template <typename T>
 Gradients Backward(Backend& backend, const RmsNormShape& shape, const Values& input,
                    const Values& weight, const Values& output_gradient, double start) {
   const Outputs forward = Forward<T>(backend, shape, input, weight);
-  GuardedBuffer<T> in(backend, input), weights(backend, weight),
-      statistics(backend, forward.statistics), gradient(backend, output_gradient);
-  GuardedBuffer<T> weight_gradient(backend, Values(static_cast<size_t>(shape.width), start));
+  GuardedBuffer<T> in(backend, input), weights(backend, weight), gradient(backend, output_gradient);
+  GuardedBuffer<Wide<T>> statistics(backend, forward.statistics);
+  GuardedBuffer<Wide<T>> weight_gradient(backend, Values(static_cast<size_t>(shape.width), start));
   auto input_gradient = GuardedBuffer<T>::Poisoned(backend, input.size());
   EXPECT_TRUE(RmsNormBackward<T>(backend, shape, in.span(), weights.span(), statistics.span(),
                                  gradient.span(), input_gradient.span(), weight_gradient.span())
@@ -49,7 +49,7 @@ Gradients Backward(Backend& backend, const RmsNormShape& shape, const Values& in
 }
 
 TYPED_TEST(RmsNormTest, Golden) {
-  for (const auto& backend : TestBackends()) {
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const GoldenCase& golden : LoadGolden("rms_norm")) {
       SCOPED_TRACE(golden.name);
       const RmsNormShape shape{golden.size("rows"), golden.size("width"), golden.number("epsilon")};
@@ -86,7 +86,7 @@ TEST(RmsNormTest, GradientsAreFiniteDifferences) {
 }
 
 TYPED_TEST(RmsNormTest, WeightGradientIsAdded) {
-  const auto backend = MakeCpuBackend(1);
+  const auto backend = TestBackend<TypeParam>(1);
   const RmsNormShape shape{.rows = 2, .width = 2, .epsilon = 0};
   // Rows of equal magnitudes normalise to their signs.
   const Gradients gradients =
@@ -99,7 +99,7 @@ TYPED_TEST(RmsNormTest, ThreadsDoNotMatter) {
   const int64_t elements = shape.rows * shape.width;
   const Values input = TestValues(elements, 1), weight = TestValues(shape.width, 2);
   const Values gradient = TestValues(elements, 3);
-  ExpectThreadsAgree([&](Backend& backend) {
+  ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
     const Outputs outputs = Forward<TypeParam>(backend, shape, input, weight);
     const Gradients gradients = Backward<TypeParam>(backend, shape, input, weight, gradient, 0.5);
     return std::vector<Values>{outputs.output, outputs.statistics, gradients.input,

@@ -15,20 +15,21 @@ TYPED_TEST_SUITE(RotaryTest, ElementTypes);
 
 template <typename T>
 Values Table(Backend& backend, const RotarySpec& spec) {
-  auto table =
-      GuardedBuffer<T>::Poisoned(backend, static_cast<size_t>(spec.context * spec.head_width));
+  auto table = GuardedBuffer<Wide<T>>::Poisoned(
+      backend, static_cast<size_t>(spec.context * spec.head_width));
   EXPECT_TRUE(RotaryTable<T>(backend, spec, table.span()).ok());
   return table.Read();
 }
 
 template <typename T>
-using Operator = absl::Status (*)(Backend&, const RotaryShape&, absl::Span<const T>,
+using Operator = absl::Status (*)(Backend&, const RotaryShape&, absl::Span<const Wide<T>>,
                                   absl::Span<const T>, absl::Span<T>);
 
 template <typename T>
 Values Turned(Backend& backend, const RotaryShape& shape, const Values& table, const Values& input,
               Operator<T> rotary) {
-  GuardedBuffer<T> angles(backend, table), in(backend, input);
+  GuardedBuffer<Wide<T>> angles(backend, table);
+  GuardedBuffer<T> in(backend, input);
   auto output = GuardedBuffer<T>::Poisoned(backend, input.size());
   EXPECT_TRUE(rotary(backend, shape, angles.span(), in.span(), output.span()).ok());
   // In place.
@@ -47,14 +48,14 @@ RotarySpec SpecOf(const GoldenCase& golden) {
 }
 
 TYPED_TEST(RotaryTest, Golden) {
-  for (const auto& backend : TestBackends()) {
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const GoldenCase& golden : LoadGolden("rotary")) {
       SCOPED_TRACE(golden.name);
       const RotarySpec spec = SpecOf(golden);
       const RotaryShape shape{golden.size("rows"), spec.context, golden.size("heads"),
                               spec.head_width, golden.size("row_width")};
       const Values table = Table<TypeParam>(*backend, spec);
-      EXPECT_LE(RelativeError(table, golden.tensor("table")), kGoldenTolerance<TypeParam>);
+      EXPECT_LE(RelativeError(table, golden.tensor("table")), kGoldenTolerance<Wide<TypeParam>>);
       EXPECT_LE(RelativeError(Turned<TypeParam>(*backend, shape, table, golden.tensor("input"),
                                                 &RotaryForward<TypeParam>),
                               golden.tensor("output")),
@@ -89,7 +90,7 @@ TYPED_TEST(RotaryTest, ThreadsDoNotMatter) {
   const RotaryShape shape{
       .rows = 202, .context = 101, .heads = 5, .head_width = 38, .row_width = 300};
   const Values input = TestValues(shape.rows * shape.row_width, 1);
-  ExpectThreadsAgree([&](Backend& backend) {
+  ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
     const Values table =
         Table<TypeParam>(backend, {.context = 101, .head_width = 38, .scaling = {}});
     return std::vector<Values>{

@@ -2,6 +2,8 @@
 
 #include "base/status_macros.h"
 #include "compute/backend/cuda/block_reduce.cuh"
+#include "compute/backend/cuda/fast_math.cuh"
+#include "compute/backend/cuda/pack.cuh"
 #include "compute/backend/cuda/total.cuh"
 #include "compute/ops/softmax_cross_entropy.h"
 
@@ -10,18 +12,46 @@ namespace {
 
 constexpr int kThreads = 256;  // a block for each row
 
-template <typename T>
-__device__ T LargestOf(const T* logits, int64_t vocab) {
-  T largest = logits[0];
-  for (int64_t i = threadIdx.x; i < vocab; i += kThreads) largest = cuda::Max{}(largest, logits[i]);
-  return cuda::BlockReduce<kThreads>(largest, cuda::Max{});
+// The row's packs begin where 16 bytes begin, up to a pack before the row: body(at, values), with
+// -infinity in place of what is not of the row.
+template <typename T, typename Body>
+__device__ void ForPacks(const T* row, int64_t vocab, const Body& body) {
+  constexpr int kCount = cuda::kPack<T>;
+  const int64_t before =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(row) / sizeof(T) % kCount);
+  for (int64_t at = threadIdx.x * kCount - before; at < vocab; at += kThreads * kCount) {
+    Wide<T> values[kCount];
+    cuda::Load(row, at, vocab, values, -static_cast<Wide<T>>(INFINITY));
+    body(at, values);
+  }
 }
 
+// The largest of some logits and the sum of exp(logit - largest).
+template <typename W>
+struct SoftmaxSums {
+  W largest;
+  double sum;
+};
+
+// Of a row, the same in every thread, from one look at it (Milakov and Gimelshein 2018, algorithm
+// 3).
 template <typename T>
-__device__ double SumOfExponentials(const T* logits, int64_t vocab, T largest) {
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < vocab; i += kThreads) sum += exp(logits[i] - largest);
-  return cuda::BlockReduce<kThreads>(sum, cuda::Sum{});
+__device__ SoftmaxSums<Wide<T>> SumsOf(const T* row, int64_t vocab) {
+  using W = Wide<T>;
+  W largest = -static_cast<W>(INFINITY), sum = 0;
+  ForPacks(row, vocab, [&](int64_t, const W(&values)[cuda::kPack<T>]) {
+    W now = largest;
+    LONGHAUL_UNROLL
+    for (int k = 0; k < cuda::kPack<T>; ++k) now = cuda::Max{}(now, values[k]);
+    if (now != largest) sum *= cuda::Exp<T>(largest - now);
+    largest = now;
+    if (now == -static_cast<W>(INFINITY)) return;
+    LONGHAUL_UNROLL
+    for (int k = 0; k < cuda::kPack<T>; ++k) sum += cuda::Exp<T>(values[k] - now);
+  });
+  const W all = cuda::BlockReduce<kThreads>(largest, cuda::Max{});
+  const double scaled = largest == all ? double{sum} : double{sum} * exp(double{largest - all});
+  return {all, cuda::BlockReduce<kThreads>(scaled, cuda::Sum{})};
 }
 
 template <typename T>
@@ -34,8 +64,7 @@ __global__ void RowLossesKernel(int64_t vocab, const T* logits, const int32_t* t
     if (threadIdx.x == 0) losses[row] = 0;
     return;
   }
-  const T largest = LargestOf(of_row, vocab);
-  const double sum = SumOfExponentials(of_row, vocab, largest);
+  const auto [largest, sum] = SumsOf(of_row, vocab);
   if (threadIdx.x == 0) {
     losses[row] = log(sum) - (static_cast<double>(of_row[target]) - static_cast<double>(largest));
   }
@@ -44,19 +73,22 @@ __global__ void RowLossesKernel(int64_t vocab, const T* logits, const int32_t* t
 template <typename T>
 __global__ void LogitsGradientKernel(int64_t vocab, const T* logits, const int32_t* targets,
                                      T* logits_gradient) {
+  using W = Wide<T>;
   const int64_t row = blockIdx.x;
   const T* of_row = logits + row * vocab;
   T* gradient = logits_gradient + row * vocab;  // may be of_row
   const int32_t target = targets[row];
-  if (target == kIgnoredTarget) {  // for the whole block
-    for (int64_t i = threadIdx.x; i < vocab; i += kThreads) gradient[i] = 0;
-    return;
-  }
-  const T largest = LargestOf(of_row, vocab);
-  const T scale = static_cast<T>(1 / SumOfExponentials(of_row, vocab, largest));
-  for (int64_t i = threadIdx.x; i < vocab; i += kThreads) {
-    gradient[i] = exp(of_row[i] - largest) * scale - (i == target ? T(1) : T(0));
-  }
+  const bool ignored = target == kIgnoredTarget;  // for the whole block
+  const SoftmaxSums<W> sums = ignored ? SoftmaxSums<W>{0, 1} : SumsOf(of_row, vocab);
+  const W scale = static_cast<W>(1 / sums.sum);
+  ForPacks(of_row, vocab, [&](int64_t at, W(&values)[cuda::kPack<T>]) {
+    LONGHAUL_UNROLL
+    for (int k = 0; k < cuda::kPack<T>; ++k) {
+      const W probability = cuda::Exp<T>(values[k] - sums.largest) * scale;
+      values[k] = ignored ? W(0) : probability - (at + k == target ? W(1) : W(0));
+    }
+    cuda::Store(values, gradient, at, vocab);
+  });
 }
 
 }  // namespace
@@ -95,5 +127,6 @@ absl::Status CudaKernels<T>::SoftmaxCrossEntropyBackward(const SoftmaxCrossEntro
       absl::Span<T>) const;
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
 
 }  // namespace longhaul::compute

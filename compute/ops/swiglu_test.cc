@@ -34,7 +34,7 @@ Values Backward(Backend& backend, const SwiGluShape& shape, const Values& input,
 }
 
 TYPED_TEST(SwiGluTest, Golden) {
-  for (const auto& backend : TestBackends()) {
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const GoldenCase& golden : LoadGolden("swiglu")) {
       SCOPED_TRACE(golden.name);
       const SwiGluShape shape{golden.size("rows"), golden.size("width")};
@@ -63,7 +63,7 @@ TEST(SwiGluTest, GradientIsFiniteDifference) {
 }
 
 TYPED_TEST(SwiGluTest, NotANumberIsNotHidden) {
-  const auto backend = MakeCpuBackend(1);
+  const auto backend = TestBackend<TypeParam>(1);
   const Values output = Forward<TypeParam>(*backend, {1, 2}, {NAN, 1, 1, NAN});
   EXPECT_TRUE(std::isnan(output[0]));
   EXPECT_TRUE(std::isnan(output[1]));
@@ -73,7 +73,7 @@ TYPED_TEST(SwiGluTest, ThreadsDoNotMatter) {
   const SwiGluShape shape{.rows = 301, .width = 197};
   const Values input = TestValues(2 * shape.rows * shape.width, 1);
   const Values gradient = TestValues(shape.rows * shape.width, 2);
-  ExpectThreadsAgree([&](Backend& backend) {
+  ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
     return std::vector<Values>{Forward<TypeParam>(backend, shape, input),
                                Backward<TypeParam>(backend, shape, input, gradient)};
   });

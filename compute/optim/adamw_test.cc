@@ -13,16 +13,31 @@ template <typename T>
 class AdamWTest : public ::testing::Test {};
 TYPED_TEST_SUITE(AdamWTest, ElementTypes);
 
+// One step of everything that a parameter has.
+template <typename T>
+struct Parameter {
+  Parameter(Backend& backend, const Values& start)
+      : weights(backend, start),
+        first(backend, Values(start.size(), 0)),
+        second(backend, Values(start.size(), 0)),
+        working(GuardedBuffer<T>::Poisoned(backend, start.size())) {}
+  AdamWTensor<T> With(GuardedBuffer<Wide<T>>& gradient, bool decays) {
+    return {gradient.span(), weights.span(), first.span(), second.span(), working.span(), decays};
+  }
+
+  GuardedBuffer<Wide<T>> weights, first, second;
+  GuardedBuffer<T> working;
+};
+
 TYPED_TEST(AdamWTest, Golden) {
-  for (const auto& backend : TestBackends()) {
+  constexpr double kTolerance = kGoldenTolerance<Wide<TypeParam>>;
+  for (const auto& backend : TestBackends<TypeParam>()) {
     for (const GoldenCase& golden : LoadGolden("adamw")) {
       SCOPED_TRACE(golden.name);
-      const Values zeros(static_cast<size_t>(golden.size("n")), 0);
-      GuardedBuffer<TypeParam> weights(*backend, golden.tensor("weights"));
-      GuardedBuffer<TypeParam> first(*backend, zeros), second(*backend, zeros);
+      Parameter<TypeParam> parameter(*backend, golden.tensor("weights"));
       for (int64_t step = 1; step <= golden.size("steps"); ++step) {
         const std::string number = absl::StrCat(" ", step);
-        GuardedBuffer<TypeParam> gradient(*backend, golden.tensor("gradient" + number));
+        GuardedBuffer<Wide<TypeParam>> gradient(*backend, golden.tensor("gradient" + number));
         const AdamWStep options{
             .learning_rate = golden.tensor("learning_rates")[static_cast<size_t>(step - 1)],
             .beta1 = golden.number("beta1"),
@@ -31,17 +46,43 @@ TYPED_TEST(AdamWTest, Golden) {
             .weight_decay = golden.number("weight_decay"),
             .gradient_scale = golden.number("gradient_scale"),
             .step = step};
-        ASSERT_TRUE(
-            AdamW<TypeParam>(*backend, options,
-                             {{gradient.span(), weights.span(), first.span(), second.span()}})
-                .ok());
-        EXPECT_LE(RelativeError(weights.Read(), golden.tensor("weights" + number)),
-                  kGoldenTolerance<TypeParam>);
-        EXPECT_LE(RelativeError(first.Read(), golden.tensor("first_moment" + number)),
-                  kGoldenTolerance<TypeParam>);
-        EXPECT_LE(RelativeError(second.Read(), golden.tensor("second_moment" + number)),
-                  kGoldenTolerance<TypeParam>);
+        ASSERT_TRUE(AdamW<TypeParam>(*backend, options, {parameter.With(gradient, true)}).ok());
+        const Values weights = parameter.weights.Read();
+        EXPECT_LE(RelativeError(weights, golden.tensor("weights" + number)), kTolerance);
+        EXPECT_LE(RelativeError(parameter.first.Read(), golden.tensor("first_moment" + number)),
+                  kTolerance);
+        EXPECT_LE(RelativeError(parameter.second.Read(), golden.tensor("second_moment" + number)),
+                  kTolerance);
+        EXPECT_EQ(parameter.working.Read(), Rounded<TypeParam>(weights));
       }
+    }
+  }
+}
+
+// Many tensors, some longer than what a block of a card takes, are as each alone.
+TYPED_TEST(AdamWTest, ManyTensors) {
+  const AdamWStep step{.learning_rate = 0.1, .weight_decay = 0.5, .step = 2};
+  for (const auto& backend : TestBackends<TypeParam>()) {
+    std::vector<Parameter<TypeParam>> together, alone;
+    std::vector<GuardedBuffer<Wide<TypeParam>>> gradients;
+    for (uint32_t i = 0; i < 101; ++i) {
+      const int64_t elements = i % 40 == 7 ? 20011 : i;
+      const Values start = TestValues(elements, i);
+      together.emplace_back(*backend, start);
+      alone.emplace_back(*backend, start);
+      gradients.emplace_back(*backend, TestValues(elements, 1000 + i));
+    }
+    std::vector<AdamWTensor<TypeParam>> tensors;
+    for (size_t i = 0; i < together.size(); ++i) {
+      tensors.push_back(together[i].With(gradients[i], i % 3 == 0));
+      ASSERT_TRUE(AdamW<TypeParam>(*backend, step, {alone[i].With(gradients[i], i % 3 == 0)}).ok());
+    }
+    ASSERT_TRUE(AdamW<TypeParam>(*backend, step, tensors).ok());
+    for (size_t i = 0; i < together.size(); ++i) {
+      EXPECT_EQ(together[i].weights.Read(), alone[i].weights.Read());
+      EXPECT_EQ(together[i].first.Read(), alone[i].first.Read());
+      EXPECT_EQ(together[i].second.Read(), alone[i].second.Read());
+      EXPECT_EQ(together[i].working.Read(), alone[i].working.Read());
     }
   }
 }
@@ -61,17 +102,17 @@ TEST(AdamWTest, LateStepsAreNotCorrected) {
 TYPED_TEST(AdamWTest, ThreadsDoNotMatter) {
   const int64_t n = 70003;
   const Values gradient = TestValues(n, 1), start = TestValues(n, 2);
-  ExpectThreadsAgree([&](Backend& backend) {
-    const Values zeros(static_cast<size_t>(n), 0);
-    GuardedBuffer<TypeParam> gradients(backend, gradient), weights(backend, start),
-        first(backend, zeros), second(backend, zeros);
+  ExpectThreadsAgree<TypeParam>([&](Backend& backend) {
+    GuardedBuffer<Wide<TypeParam>> gradients(backend, gradient);
+    Parameter<TypeParam> parameter(backend, start);
     for (int64_t step = 1; step <= 2; ++step) {
-      EXPECT_TRUE(
-          AdamW<TypeParam>(backend, {.learning_rate = 0.01, .weight_decay = 0.1, .step = step},
-                           {{gradients.span(), weights.span(), first.span(), second.span()}})
-              .ok());
+      EXPECT_TRUE(AdamW<TypeParam>(backend,
+                                   {.learning_rate = 0.01, .weight_decay = 0.1, .step = step},
+                                   {parameter.With(gradients, true)})
+                      .ok());
     }
-    return std::vector<Values>{weights.Read(), first.Read(), second.Read()};
+    return std::vector<Values>{parameter.weights.Read(), parameter.first.Read(),
+                               parameter.second.Read()};
   });
 }
 

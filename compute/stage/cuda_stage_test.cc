@@ -1,5 +1,9 @@
 // Whole stages on the emulated CUDA device against the CPU: every kind of operator, several cuts
-// and recomputation, through the optimizer. In double, where orders of addition do not show.
+// and recomputation, through the optimizer. In double, where orders of addition do not show, and
+// in BFloat16 with the noise that it has.
+#include <algorithm>
+#include <cmath>
+
 #include "compute/stage/testing/in_process_pipeline.h"
 #include "compute/stage/testing/test_graphs.h"
 #include "compute/testing/op_testing.h"
@@ -49,6 +53,60 @@ void ExpectCpuAndCudaAgree(const model::Graph& graph, const std::vector<int>& cu
           << graph.parameters[i].name;
     }
   }
+}
+
+struct FloatOutcome {
+  std::vector<double> losses;  // a token, by step
+  std::vector<float> weights;  // after all steps
+};
+
+FloatOutcome TrainFloats(const model::Graph& graph, Backend& backend, std::vector<int> cuts,
+                         model::Precision precision) {
+  constexpr int64_t kMicroBatch = 4;
+  constexpr int kSteps = 25;
+  InProcessPipeline<float> pipeline(graph, std::move(cuts), kMicroBatch, 1, backend, kSeed, false,
+                                    precision);
+  LH_CHECK(backend.Synchronize().ok());
+  const std::vector<TestBatch> batches = Batches(graph, 1, kMicroBatch);
+  const double tokens = static_cast<double>(kMicroBatch * graph.context);
+  FloatOutcome outcome;
+  for (int step = 1; step <= kSteps; ++step) {
+    outcome.losses.push_back(pipeline.Accumulate(batches, TestOrder::kOneByOne, step)[0] / tokens);
+    AdamWStep adamw{.learning_rate = 5e-3, .weight_decay = 0.1, .step = step};
+    adamw.gradient_scale = std::min(1.0, 1 / pipeline.GradientNorm());
+    pipeline.ApplyAdamW(adamw);
+  }
+  LH_CHECK(backend.Synchronize().ok());
+  for (int parameter = 0; parameter < static_cast<int>(graph.parameters.size()); ++parameter) {
+    const absl::Span<float> weights = pipeline.Weights(parameter);
+    outcome.weights.insert(outcome.weights.end(), weights.begin(), weights.end());
+  }
+  return outcome;
+}
+
+// A batch is learned by heart as with floats on the CPU. The noise is measured by the first loss:
+// each rounding is off by up to 1/512, and that of gradients adds up over the steps.
+void ExpectBFloat16Learns(const model::Graph& graph, const std::vector<int>& cuts) {
+  const FloatOutcome expected =
+      TrainFloats(graph, *MakeCpuBackend(1), {}, model::Precision::kFloat32);
+  const FloatOutcome actual =
+      TrainFloats(graph, *TestCudaBackend(), cuts, model::Precision::kBFloat16);
+  ASSERT_EQ(actual.losses.size(), expected.losses.size());
+  EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front());
+  for (size_t i = 0; i < expected.losses.size(); ++i) {
+    EXPECT_NEAR(actual.losses[i], expected.losses[i], 0.01 * expected.losses[0])
+        << "step " << i + 1;
+  }
+  // Steps smaller than a BFloat16 shows are kept.
+  const auto is_rounded = [](float weight) { return BFloat16(weight) == weight; };
+  EXPECT_LT(std::count_if(actual.weights.begin(), actual.weights.end(), is_rounded),
+            static_cast<std::ptrdiff_t>(actual.weights.size() / 20));
+}
+
+TEST(CudaStageTest, BFloat16) {
+  ExpectBFloat16Learns(EveryKindGraph(true), {});
+  const model::Graph graph = Gpt2(1, 24, 3, true);
+  ExpectBFloat16Learns(graph, {graph.CutPoints().at(3)});
 }
 
 TEST(CudaStageTest, EveryKindOfOperator) { ExpectCpuAndCudaAgree(EveryKindGraph(true), {}); }

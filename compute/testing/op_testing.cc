@@ -27,10 +27,12 @@ std::unique_ptr<Backend> TestCudaBackend() {
   return *std::move(backend);
 }
 
-std::vector<std::unique_ptr<Backend>> TestBackends() {
+std::vector<std::unique_ptr<Backend>> TestBackends(bool with_cpus) {
   std::vector<std::unique_ptr<Backend>> backends;
-  backends.push_back(MakeCpuBackend(1));
-  backends.push_back(MakeCpuBackend(3));
+  if (with_cpus) {
+    backends.push_back(MakeCpuBackend(1));
+    backends.push_back(MakeCpuBackend(3));
+  }
   if (kHasTestCuda) backends.push_back(TestCudaBackend());
   return backends;
 }
@@ -90,12 +92,14 @@ void ExpectSameBits(const std::vector<Values>& actual, const std::vector<Values>
 
 }  // namespace
 
-void ExpectThreadsAgree(absl::FunctionRef<std::vector<Values>(Backend&)> run) {
-  const std::vector<Values> expected = run(*MakeCpuBackend(1));
-  for (const int threads : {2, 3, 4}) {
-    const std::unique_ptr<Backend> backend = MakeCpuBackend(threads);
-    for (int repeat = 0; repeat < 3; ++repeat) {
-      ExpectSameBits(run(*backend), expected, absl::StrCat("with ", threads, " threads"));
+void ExpectThreadsAgree(bool with_cpus, absl::FunctionRef<std::vector<Values>(Backend&)> run) {
+  if (with_cpus) {
+    const std::vector<Values> expected = run(*MakeCpuBackend(1));
+    for (const int threads : {2, 3, 4}) {
+      const std::unique_ptr<Backend> backend = MakeCpuBackend(threads);
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        ExpectSameBits(run(*backend), expected, absl::StrCat("with ", threads, " threads"));
+      }
     }
   }
   if (!kHasTestCuda) return;

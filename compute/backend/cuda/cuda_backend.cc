@@ -14,7 +14,7 @@ namespace longhaul::compute {
 namespace {
 
 // Of our kernels' bits: the number rises with every change of them.
-constexpr int kKernelRevision = 1;
+constexpr int kKernelRevision = 2;
 // What cuBLAS advises for Hopper; given, so that it allocates nothing by itself and its choice of
 // algorithm does not depend on what else runs.
 constexpr size_t kCublasWorkspaceBytes = size_t{32} << 20;
@@ -49,8 +49,12 @@ absl::Status CudaBackend::Start() {
   LH_RETURN_IF_ERROR(CublasStatus(cublasSetStream(cublas_, stream_), name));
   LH_RETURN_IF_ERROR(CublasStatus(
       cublasSetWorkspace(cublas_, cublas_workspace_->data(), kCublasWorkspaceBytes), name));
-  // Products of floats in floats: not in TF32.
-  LH_RETURN_IF_ERROR(CublasStatus(cublasSetMathMode(cublas_, CUBLAS_PEDANTIC_MATH), name));
+  // Sums of parts in floats too, where the result is in bfloat16. Products of floats are in floats,
+  // not in TF32, unless asked for.
+  constexpr int kMathMode = static_cast<int>(CUBLAS_DEFAULT_MATH) |
+                            static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+  LH_RETURN_IF_ERROR(
+      CublasStatus(cublasSetMathMode(cublas_, static_cast<cublasMath_t>(kMathMode)), name));
   int cublas_version = 0;
   LH_RETURN_IF_ERROR(CublasStatus(cublasGetVersion(cublas_, &cublas_version), name));
   numeric_class_ = absl::StrCat("cuda-longhaul-", kKernelRevision, "-sm", properties.major,
@@ -64,10 +68,6 @@ CudaBackend::~CudaBackend() {
   if (device_.hangs()) return;
   if (cublas_ != nullptr) cublasDestroy(cublas_);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
-}
-
-const OperatorKernels<BFloat16>& CudaBackend::Kernels(BFloat16) const {
-  LH_CHECK(false, "this backend has no kernels for bfloat16");
 }
 
 // Zeroed before it returns, for copy streams too.
@@ -110,7 +110,7 @@ absl::Status CudaBackend::Synchronize() {
   const absl::Status status = device_.WaitFor(stream_);
   const auto* const results = static_cast<const double*>(results_->data());
   for (const Result& result : pending_) {
-    if (status.ok()) *result.host = results[result.slot];
+    if (status.ok()) std::copy_n(results + result.first, result.count, result.host);
   }
   pending_.clear();
   return status;
@@ -143,12 +143,21 @@ absl::StatusOr<void*> CudaBackend::Scratch(size_t bytes) {
   return scratch_->data();
 }
 
-absl::Status CudaBackend::Return(const double* device, double* host) {
-  if (pending_.size() == kResultsMax) LH_RETURN_IF_ERROR(Synchronize());
-  const size_t slot = pending_.size();
+absl::Status CudaBackend::Return(const double* device, double* host, int64_t count) {
   auto* const results = static_cast<double*>(results_->data());
-  LH_RETURN_IF_ERROR(CopyToHost(results + slot, device, sizeof(double)));
-  pending_.push_back({host, slot});
+  while (count > 0) {
+    const size_t used = pending_.empty() ? 0 : pending_.back().first + pending_.back().count;
+    if (used == kResultsMax) {
+      LH_RETURN_IF_ERROR(Synchronize());
+      continue;
+    }
+    const size_t part = std::min(static_cast<size_t>(count), kResultsMax - used);
+    LH_RETURN_IF_ERROR(CopyToHost(results + used, device, part * sizeof(double)));
+    pending_.push_back({host, used, part});
+    device += part;
+    host += part;
+    count -= static_cast<int64_t>(part);
+  }
   return absl::OkStatus();
 }
 

@@ -32,8 +32,8 @@ class CudaBackend final : public Backend {
   std::string numeric_class() const override { return numeric_class_; }
   const OperatorKernels<float>& Kernels(float) const override { return float_kernels_; }
   const OperatorKernels<double>& Kernels(double) const override { return double_kernels_; }
-  const OperatorKernels<BFloat16>& Kernels(BFloat16) const override;  // must not be called
-  bool has_bfloat16() const override { return false; }
+  const OperatorKernels<BFloat16>& Kernels(BFloat16) const override { return bfloat16_kernels_; }
+  bool has_bfloat16() const override { return true; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
   absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(size_t bytes) override;
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
@@ -68,8 +68,8 @@ class CudaBackend final : public Backend {
     return static_cast<T*>(*scratch);
   }
 
-  // Queues the copy of one device value to *host, which gets it when Synchronize returns.
-  absl::Status Return(const double* device, double* host);
+  // Queues the copy of `count` device values to host, which gets them when Synchronize returns.
+  absl::Status Return(const double* device, double* host, int64_t count = 1);
 
  private:
   CudaBackend(int device, Clock& clock, absl::Duration wait_max)
@@ -78,7 +78,8 @@ class CudaBackend final : public Backend {
 
   struct Result {
     double* host;
-    size_t slot;  // in results_
+    size_t first;  // in results_
+    size_t count;
   };
 
   CudaDevice device_;
@@ -94,6 +95,7 @@ class CudaBackend final : public Backend {
   std::vector<Result> pending_;      // copies under way
   const CudaKernels<float> float_kernels_{*this};
   const CudaKernels<double> double_kernels_{*this};
+  const CudaKernels<BFloat16> bfloat16_kernels_{*this};
 };
 
 }  // namespace longhaul::compute

@@ -57,6 +57,26 @@ absl::Status ForEach(CudaBackend& backend, const char* name, int64_t n, const Bo
                 ForEachKernel<Body>, n, body);
 }
 
+inline constexpr int kRowThreadsMax = 256;
+
+template <typename Body>
+__global__ void ForEachOfRowsKernel(int items, Body body) {
+  for (int item = static_cast<int>(threadIdx.x); item < items; item += blockDim.x) {
+    body(int64_t{blockIdx.x}, item);
+  }
+}
+
+// Calls body(row, item) on the device for every row in [0, rows) and item in [0, items), in any
+// order; a block for each row.
+template <typename Body>
+absl::Status ForEachOfRows(CudaBackend& backend, const char* name, int64_t rows, int64_t items,
+                           const Body& body) {
+  if (rows == 0 || items == 0) return absl::OkStatus();
+  const int64_t threads = std::min<int64_t>((items + 31) / 32 * 32, kRowThreadsMax);
+  return Launch(backend, name, {static_cast<unsigned>(rows), static_cast<unsigned>(threads)},
+                ForEachOfRowsKernel<Body>, static_cast<int>(items), body);
+}
+
 }  // namespace longhaul::compute::cuda
 
 #endif  // LONGHAUL_COMPUTE_BACKEND_CUDA_LAUNCH_H_

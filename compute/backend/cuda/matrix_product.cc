@@ -1,6 +1,7 @@
 #include "compute/backend/cuda/matrix_product.h"
 
 #include <limits>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "compute/backend/cuda/cuda_status.h"
@@ -21,22 +22,32 @@ cublasStatus_t Gemm(cublasHandle_t handle, cublasOperation_t a_op, cublasOperati
                      c_stride);
 }
 
+template <typename Result>
+cublasStatus_t Gemm(cublasHandle_t handle, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                    int n, int k, const float* alpha, const BFloat16* a, int a_stride,
+                    const BFloat16* b, int b_stride, const float* beta, Result* c, int c_stride) {
+  constexpr cudaDataType_t kResult = std::is_same_v<Result, BFloat16> ? CUDA_R_16BF : CUDA_R_32F;
+  return cublasGemmEx(handle, a_op, b_op, m, n, k, alpha, a, CUDA_R_16BF, a_stride, b, CUDA_R_16BF,
+                      b_stride, beta, c, kResult, c_stride, CUBLAS_COMPUTE_32F,
+                      CUBLAS_GEMM_DEFAULT);
+}
+
 cublasOperation_t Op(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
 }  // namespace
 
 // cuBLAS counts columns one after the other, so it sees the transposes of our matrices and computes
 // c^T = b^T a^T.
-template <typename T>
+template <typename T, typename Result>
 absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64_t inner,
-                      const Operand<T>& a, const Operand<T>& b, bool add, T* c) {
+                      const Operand<T>& a, const Operand<T>& b, bool add, Result* c) {
   constexpr int64_t kMax = std::numeric_limits<int>::max();
   if (rows > kMax || columns > kMax || inner > kMax) {
     return absl::InvalidArgumentError(absl::StrCat("a product of ", rows, " x ", inner, " and ",
                                                    inner, " x ", columns,
                                                    " is larger than cuBLAS takes"));
   }
-  const T one = 1, beta = add ? 1 : 0;
+  const Wide<T> one = 1, beta = add ? 1 : 0;
   const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
   backend.stream();
   return CublasStatus(
@@ -45,10 +56,12 @@ absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64
       "matrix product");
 }
 
-template absl::Status Multiply<float>(CudaBackend&, int64_t, int64_t, int64_t,
-                                      const Operand<float>&, const Operand<float>&, bool, float*);
-template absl::Status Multiply<double>(CudaBackend&, int64_t, int64_t, int64_t,
-                                       const Operand<double>&, const Operand<double>&, bool,
-                                       double*);
+#define LONGHAUL_INSTANTIATE(T, Result)                                              \
+  template absl::Status Multiply<T, Result>(CudaBackend&, int64_t, int64_t, int64_t, \
+                                            const Operand<T>&, const Operand<T>&, bool, Result*);
+LONGHAUL_INSTANTIATE(float, float)
+LONGHAUL_INSTANTIATE(double, double)
+LONGHAUL_INSTANTIATE(BFloat16, BFloat16)
+LONGHAUL_INSTANTIATE(BFloat16, float)
 
 }  // namespace longhaul::compute::cuda

@@ -16,10 +16,11 @@ struct Operand {
 };
 
 // Rows one after the other: c [rows, columns] = a [rows, inner] b [inner, columns], or += with
-// `add`. InvalidArgument if an extent does not fit cuBLAS's int.
-template <typename T>
+// `add`. Summed in Wide<T>; Result is T or Wide<T>. InvalidArgument if an extent does not fit
+// cuBLAS's int.
+template <typename T, typename Result>
 absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64_t inner,
-                      const Operand<T>& a, const Operand<T>& b, bool add, T* c);
+                      const Operand<T>& a, const Operand<T>& b, bool add, Result* c);
 
 }  // namespace longhaul::compute::cuda
 

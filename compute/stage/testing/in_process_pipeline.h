@@ -27,13 +27,15 @@ class InProcessPipeline {
  public:
   // `cuts`: cut points between stages, ascending.
   InProcessPipeline(const model::Graph& graph, std::vector<int> cuts, int64_t micro_batch,
-                    int slots, Backend& backend, uint64_t seed, bool recompute = false)
+                    int slots, Backend& backend, uint64_t seed, bool recompute = false,
+                    model::Precision precision = model::Precision::kFloat32)
       : graph_(graph), micro_batch_(micro_batch), slots_(slots) {
     cuts.insert(cuts.begin(), 0);
     cuts.push_back(static_cast<int>(graph.ops.size()));
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      auto stage = Stage<T>::Create(graph, {{cuts[i], cuts[i + 1]}, micro_batch, slots, recompute},
-                                    backend, seed);
+      StageOptions options{{cuts[i], cuts[i + 1]}, micro_batch, slots, recompute};
+      options.precision = precision;
+      auto stage = Stage<T>::Create(graph, options, backend, seed);
       LH_CHECK(stage.ok(), stage.status().ToString());
       stages_.push_back(*std::move(stage));
     }

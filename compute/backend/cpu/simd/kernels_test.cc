@@ -15,7 +15,8 @@ namespace {
 
 template <typename T>
 class KernelsTest : public ::testing::Test {};
-TYPED_TEST_SUITE(KernelsTest, ElementTypes);
+using CpuTypes = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(KernelsTest, CpuTypes);
 
 template <typename T>
 const Kernels<T>& Of(const InstructionSet& set) {

@@ -1,11 +1,12 @@
 #include "compute/backend/cuda/emulated/cublas_v2.h"
+#include "compute/backend/element.h"
 
 namespace {
 
-template <typename T>
+template <typename T, typename W, typename Result>
 cublasStatus_t Multiply(cublasOperation_t a_op, cublasOperation_t b_op, int m, int n, int k,
-                        T alpha, const T* a, int64_t a_stride, const T* b, int64_t b_stride, T beta,
-                        T* c, int64_t c_stride) {
+                        W alpha, const T* a, int64_t a_stride, const T* b, int64_t b_stride, W beta,
+                        Result* c, int64_t c_stride) {
   for (int64_t column = 0; column < n; ++column) {
     for (int64_t row = 0; row < m; ++row) {
       double sum = 0;
@@ -14,8 +15,9 @@ cublasStatus_t Multiply(cublasOperation_t a_op, cublasOperation_t b_op, int m, i
         const T right = b[b_op == CUBLAS_OP_N ? column * b_stride + i : i * b_stride + column];
         sum += static_cast<double>(left) * static_cast<double>(right);
       }
-      T& result = c[column * c_stride + row];
-      result = static_cast<T>(alpha * sum + (beta == T{0} ? 0 : beta * result));
+      Result& result = c[column * c_stride + row];
+      result =
+          static_cast<Result>(static_cast<W>(alpha * sum + (beta == W{0} ? 0 : beta * result)));
     }
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -49,4 +51,20 @@ cublasStatus_t cublasDgemm(cublasHandle_t, cublasOperation_t a_op, cublasOperati
                            const double* b, int b_stride, const double* beta, double* c,
                            int c_stride) {
   return Multiply(a_op, b_op, m, n, k, *alpha, a, a_stride, b, b_stride, *beta, c, c_stride);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                            int n, int k, const void* alpha, const void* a, cudaDataType_t a_type,
+                            int a_stride, const void* b, cudaDataType_t b_type, int b_stride,
+                            const void* beta, void* c, cudaDataType_t c_type, int c_stride,
+                            cublasComputeType_t, cublasGemmAlgo_t) {
+  using longhaul::compute::BFloat16;
+  if (a_type != CUDA_R_16BF || b_type != CUDA_R_16BF) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const auto multiply = [&](auto* result) {
+    return Multiply(a_op, b_op, m, n, k, *static_cast<const float*>(alpha),
+                    static_cast<const BFloat16*>(a), a_stride, static_cast<const BFloat16*>(b),
+                    b_stride, *static_cast<const float*>(beta), result, c_stride);
+  };
+  if (c_type == CUDA_R_16BF) return multiply(static_cast<BFloat16*>(c));
+  return c_type == CUDA_R_32F ? multiply(static_cast<float*>(c)) : CUBLAS_STATUS_NOT_SUPPORTED;
 }
