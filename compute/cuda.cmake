@@ -26,8 +26,13 @@ set(CUDA_KERNEL_SOURCES
     optim/sum_of_squares_cuda.cu)
 
 # A C++ file for each .cu file: a file has one language in a folder.
-set(EMULATED_SOURCES backend/cuda/emulated/cublas.cc backend/cuda/emulated/fibers.cc
-                     backend/cuda/emulated/runtime.cc)
+set(EMULATED_SOURCES
+    backend/cuda/emulated/cublas.cc
+    backend/cuda/emulated/events.cc
+    backend/cuda/emulated/fibers.cc
+    backend/cuda/emulated/memory.cc
+    backend/cuda/emulated/runtime.cc
+    backend/cuda/emulated/streams.cc)
 foreach(source ${CUDA_KERNEL_SOURCES})
   set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${source}.emulated.cc)
   file(CONFIGURE OUTPUT ${wrapper} CONTENT "#include \"compute/${source}\"\n")
@@ -44,7 +49,10 @@ target_compile_options(longhaul_compute_cuda_emulated PRIVATE -Wno-subobject-lin
 
 if(NOT LONGHAUL_SANITIZE STREQUAL "thread")  # as testing/op_testing.h says
   longhaul_test(cuda_emulated_test
-    SOURCES backend/cuda/cuda_backend_test.cc stage/cuda_stage_test.cc
+    SOURCES backend/cuda/cuda_backend_test.cc
+            backend/cuda/cuda_streams_test.cc
+            backend/cuda/emulated/emulation_test.cc
+            stage/cuda_stage_test.cc
     DEPS longhaul_compute longhaul_compute_testing)
   target_include_directories(cuda_emulated_test BEFORE PRIVATE backend/cuda/emulated)
 endif()

@@ -26,8 +26,8 @@ class Mark {
 };
 
 // Copies that run beside the operators, one after the other in the order of the calls. One thread
-// at a time may call it, which need not be the backend's. Must not outlive its Backend; what it has
-// queued still runs when it is dropped.
+// at a time may call it, which need not be the backend's. Must not outlive its Backend; when
+// it is dropped it waits for what it has queued.
 //
 // Neither memory may be written, nor what is copied to be read, before a mark behind the copy is
 // reached. Copies from or to host memory that is not pinned make the caller wait.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compute/backend/cuda/emulated/machine.h"
 #include "compute/stage/testing/in_process_pipeline.h"
 #include "compute/stage/testing/test_graphs.h"
 #include "compute/testing/op_testing.h"
@@ -21,7 +22,6 @@ Outcome Train(const model::Graph& graph, Backend& backend, std::vector<int> cuts
   constexpr int64_t kMicroBatch = 2;
   InProcessPipeline<double> pipeline(graph, std::move(cuts), kMicroBatch, 2, backend, kSeed,
                                      recompute);
-  LH_CHECK(backend.Synchronize().ok());
   pipeline.PerturbWeights();
   Outcome outcome;
   for (int step = 1; step <= 3; ++step) {
@@ -66,7 +66,6 @@ FloatOutcome TrainFloats(const model::Graph& graph, Backend& backend, std::vecto
   constexpr int kSteps = 25;
   InProcessPipeline<float> pipeline(graph, std::move(cuts), kMicroBatch, 1, backend, kSeed, false,
                                     precision);
-  LH_CHECK(backend.Synchronize().ok());
   const std::vector<TestBatch> batches = Batches(graph, 1, kMicroBatch);
   const double tokens = static_cast<double>(kMicroBatch * graph.context);
   FloatOutcome outcome;
@@ -76,7 +75,6 @@ FloatOutcome TrainFloats(const model::Graph& graph, Backend& backend, std::vecto
     adamw.gradient_scale = std::min(1.0, 1 / pipeline.GradientNorm());
     pipeline.ApplyAdamW(adamw);
   }
-  LH_CHECK(backend.Synchronize().ok());
   for (int parameter = 0; parameter < static_cast<int>(graph.parameters.size()); ++parameter) {
     const absl::Span<float> weights = pipeline.Weights(parameter);
     outcome.weights.insert(outcome.weights.end(), weights.begin(), weights.end());
@@ -118,6 +116,25 @@ TEST(CudaStageTest, SeveralStages) {
 
 TEST(CudaStageTest, MoreThanATile) {
   ExpectCpuAndCudaAgree(Gpt2(1, 24, 3, false, kLongContext), {});
+}
+
+// The first step finds out how much scratch memory the operators want.
+TEST(CudaStageTest, StepsAllocateNothing) {
+  const model::Graph graph = EveryKindGraph(true);
+  const auto backend = TestCudaBackend();
+  InProcessPipeline<float> pipeline(graph, {graph.CutPoints().at(1)}, 2, 2, *backend, kSeed);
+  emulated::Counts before;
+  for (int step = 1; step <= 3; ++step) {
+    pipeline.Accumulate(Batches(graph, 4, 2), TestOrder::kOneByOne, step);
+    pipeline.GradientNorm();
+    pipeline.ApplyAdamW({.step = step});
+    if (step == 1) before = emulated::TheCounts();
+  }
+  const emulated::Counts after = emulated::TheCounts();
+  EXPECT_GT(after.launches, before.launches);
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(after.pinned_allocations, before.pinned_allocations);
+  EXPECT_EQ(after.events, before.events);
 }
 
 }  // namespace

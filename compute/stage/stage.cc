@@ -161,8 +161,7 @@ absl::Status GraphStage<T>::CopyIds(const IdRange& range, absl::Span<const int32
   LH_CHECK(from.size() == to.size(), "got ", from.size(), " tokens, a micro-batch has ", to.size());
   // Here, since kernels of a device cannot refuse.
   LH_RETURN_IF_ERROR(CheckIds("stage", range, from.data(), static_cast<int64_t>(from.size())));
-  LH_RETURN_IF_ERROR(backend_.CopyToDevice(to.data(), from.data(), from.size() * sizeof(int32_t)));
-  return backend_.Synchronize();  // the caller's memory is free again
+  return backend_.Upload(to.data(), from.data(), from.size() * sizeof(int32_t));
 }
 
 template <typename T>

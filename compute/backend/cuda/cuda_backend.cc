@@ -39,8 +39,7 @@ absl::Status CudaBackend::Start() {
   LH_RETURN_IF_ERROR(CudaStatus(device_.Use(), name));
   cudaDeviceProp properties;
   LH_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device_.index()), name));
-  LH_RETURN_IF_ERROR(CudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-                                absl::StrCat(name, ": a stream")));
+  LH_ASSIGN_OR_RETURN(stream_, device_.MakeStream());
   LH_ASSIGN_OR_RETURN(uploads_, PinnedRing::Make(device_, marks_, stream_));
   LH_ASSIGN_OR_RETURN(results_, AllocatePinned(kResultsMax * sizeof(double)));
   pending_.reserve(kResultsMax);
@@ -63,11 +62,9 @@ absl::Status CudaBackend::Start() {
 }
 
 CudaBackend::~CudaBackend() {
-  if (stream_ != nullptr) device_.WaitFor(stream_).IgnoreError();
-  // These wait for the device.
-  if (device_.hangs()) return;
-  if (cublas_ != nullptr) cublasDestroy(cublas_);
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  const bool answers = device_.WaitForAll();
+  if (cublas_ != nullptr && answers) cublasDestroy(cublas_);
+  if (stream_ != nullptr) device_.Destroy(stream_);
 }
 
 // Zeroed before it returns, for copy streams too.

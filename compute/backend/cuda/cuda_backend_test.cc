@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "compute/backend/cuda/launch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -83,47 +82,6 @@ TEST_F(CudaBackendTest, AFailedKernelIsAnError) {
   EXPECT_EQ(backend->Synchronize().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(backend->Synchronize().message()),
               AllOf(HasSubstr("CUDA device 0"), HasSubstr("cudaErrorIllegalAddress")));
-}
-
-// The emulation itself: threads meet where a card's would, and a kernel that hangs is found.
-__global__ void ReverseKernel(int* values) {
-  __shared__ int all[64];
-  all[threadIdx.x] = values[threadIdx.x];
-  __syncthreads();
-  values[threadIdx.x] = all[63 - threadIdx.x];
-}
-
-__global__ void ShuffleKernel(int* values) {
-  values[threadIdx.x] = __shfl_xor_sync(0xffffffff, values[threadIdx.x], 1);
-}
-
-__global__ void HangKernel(int* values) {
-  if (threadIdx.x > 0) __syncthreads();
-  values[0] = 1;
-}
-
-TEST(EmulationTest, ThreadsOfABlockMeet) {
-  const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
-  std::vector<int> values(64), reversed(64), swapped(64);
-  for (int i = 0; i < 64; ++i) {
-    values[i] = reversed[63 - i] = i;
-    swapped[i ^ 1] = 63 - i;
-  }
-  // Twice, since the order of the threads alternates.
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    std::vector<int> now = values;
-    ASSERT_TRUE(cuda::Launch(*backend, "reverse", {1, 64}, ReverseKernel, now.data()).ok());
-    EXPECT_EQ(now, reversed);
-    ASSERT_TRUE(cuda::Launch(*backend, "shuffle", {1, 64}, ShuffleKernel, now.data()).ok());
-    EXPECT_EQ(now, swapped);
-  }
-}
-
-TEST(EmulationDeathTest, AKernelThatHangsIsFound) {
-  const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
-  int value = 0;
-  EXPECT_DEATH(cuda::Launch(*backend, "hang", {1, 64}, HangKernel, &value).IgnoreError(),
-               "a kernel hangs: 1 of 64 threads");
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ namespace {
 template <cudaError_t (*Free)(void*)>
 class CudaBuffer final : public Buffer {
  public:
-  CudaBuffer(const CudaDevice& device, void* data, size_t bytes)
+  CudaBuffer(CudaDevice& device, void* data, size_t bytes)
       : device_(device), data_(data), bytes_(bytes) {}
   ~CudaBuffer() override {
-    if (!device_.hangs()) Free(data_);
+    if (device_.WaitForAll()) Free(data_);
   }
   CudaBuffer(const CudaBuffer&) = delete;
   CudaBuffer& operator=(const CudaBuffer&) = delete;
@@ -24,7 +24,7 @@ class CudaBuffer final : public Buffer {
   size_t bytes() const override { return bytes_; }
 
  private:
-  const CudaDevice& device_;
+  CudaDevice& device_;
   void* const data_;
   const size_t bytes_;
 };

@@ -23,6 +23,31 @@ absl::Status CudaDevice::WaitFor(Mark& mark, absl::string_view what) {
   return Wait([&] { return mark.Reached(); }, what);
 }
 
+absl::StatusOr<cudaStream_t> CudaDevice::MakeStream() {
+  Use();
+  cudaStream_t stream = nullptr;
+  LH_RETURN_IF_ERROR(CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                                absl::StrCat(name(), ": a stream")));
+  std::lock_guard lock(mutex_);
+  streams_.push_back(stream);
+  return stream;
+}
+
+void CudaDevice::Destroy(cudaStream_t stream) {
+  WaitFor(stream).IgnoreError();
+  if (hangs_) return;
+  std::lock_guard lock(mutex_);
+  std::erase(streams_, stream);
+  cudaStreamDestroy(stream);
+}
+
+bool CudaDevice::WaitForAll() {
+  std::lock_guard lock(mutex_);
+  // An error is none of a wait: nothing runs any more.
+  for (const cudaStream_t stream : streams_) WaitFor(stream).IgnoreError();
+  return !hangs_;
+}
+
 absl::Status CudaDevice::Wait(absl::FunctionRef<absl::StatusOr<bool>()> reached,
                               absl::string_view what) {
   const absl::Time deadline = hangs_ ? absl::InfinitePast() : clock_.Now() + wait_max_;

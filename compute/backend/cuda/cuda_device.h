@@ -5,7 +5,9 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -37,9 +39,13 @@ class CudaDevice {
   absl::Status WaitFor(cudaStream_t stream);
   absl::Status WaitFor(Mark& mark, absl::string_view what);
 
-  // Whether it was waited for in vain. Calls that wait, as those that free memory do, would then
-  // never return: what is on the device is left there, until the process ends.
-  bool hangs() const { return hangs_; }
+  // Makes a stream, which WaitForAll waits for too.
+  absl::StatusOr<cudaStream_t> MakeStream();
+  // Waits for the stream and lets go of it.
+  void Destroy(cudaStream_t stream);
+  // For all streams, in turn; false if the device hangs. CUDA's calls that wait, as those that free
+  // memory do, would then never return: what is on the device is left there until the process ends.
+  bool WaitForAll();
 
  private:
   absl::Status Wait(absl::FunctionRef<absl::StatusOr<bool>()> reached, absl::string_view what);
@@ -48,6 +54,8 @@ class CudaDevice {
   Clock& clock_;
   const absl::Duration wait_max_;
   std::atomic<bool> hangs_ = false;
+  std::mutex mutex_;
+  std::vector<cudaStream_t> streams_;
 };
 
 }  // namespace longhaul::compute

@@ -35,8 +35,7 @@ class CudaCopyStream final : public CopyStream {
  public:
   CudaCopyStream(CudaDevice& device, EventPool& events, cudaStream_t stream)
       : device_(device), events_(events), stream_(stream) {}
-  // Does not wait: CUDA lets go of the stream once what is queued on it has run.
-  ~CudaCopyStream() override { cudaStreamDestroy(stream_); }
+  ~CudaCopyStream() override { device_.Destroy(stream_); }
   CudaCopyStream(const CudaCopyStream&) = delete;
   CudaCopyStream& operator=(const CudaCopyStream&) = delete;
 
@@ -108,10 +107,7 @@ absl::Status LetStreamWait(const CudaDevice& device, cudaStream_t stream, const 
 
 absl::StatusOr<std::unique_ptr<CopyStream>> MakeCudaCopyStream(CudaDevice& device,
                                                                EventPool& events) {
-  device.Use();
-  cudaStream_t stream = nullptr;
-  LH_RETURN_IF_ERROR(CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                                absl::StrCat(device.name(), ": a stream")));
+  LH_ASSIGN_OR_RETURN(const cudaStream_t stream, device.MakeStream());
   return std::make_unique<CudaCopyStream>(device, events, stream);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 
 #include "absl/status/status.h"
 #include "compute/backend/cuda/cuda_backend.h"
@@ -31,7 +32,11 @@ absl::Status Launch(CudaBackend& backend, const char* name, const LaunchShape& s
 #ifdef __CUDACC__
   kernel<<<shape.grid, shape.block, 0, backend.stream()>>>(static_cast<Parameters>(arguments)...);
 #else
-  emulated::Run(shape.grid, shape.block, [&] { kernel(static_cast<Parameters>(arguments)...); });
+  emulated::Launch(
+      backend.stream(), shape.grid, shape.block,
+      [kernel, values = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)] {
+        std::apply(kernel, values);
+      });
 #endif
   return CudaStatus(cudaGetLastError(), name);
 }

@@ -38,6 +38,7 @@ class InProcessPipeline {
       auto stage = Stage<T>::Create(graph, options, backend, seed);
       LH_CHECK(stage.ok(), stage.status().ToString());
       stages_.push_back(*std::move(stage));
+      Settle(*stages_.back());
     }
   }
 
@@ -53,7 +54,7 @@ class InProcessPipeline {
       const auto tokens = stage.is_first() ? absl::MakeConstSpan(batch.tokens) : kNoIntegers;
       const auto targets = stage.is_last() ? absl::MakeConstSpan(batch.targets) : kNoIntegers;
       Check(stage.Forward({slot, tokens, targets, &loss_sum, step, m * micro_batch_, true}));
-      Check(stage.backend().Synchronize());
+      Settle(stage);
     }
     return loss_sum;
   }
@@ -61,6 +62,7 @@ class InProcessPipeline {
   void Backward(int slot) {
     for (size_t i = stages_.size(); i-- > 0;) {
       Check(stages_[i]->Backward(slot));
+      Settle(*stages_[i]);
       if (i > 0) Copy(stages_[i]->input_gradient(), stages_[i - 1]->output_gradient());
     }
   }
@@ -78,7 +80,10 @@ class InProcessPipeline {
     if (order == TestOrder::kGpipe) {
       for (size_t m = 0; m < batches.size(); ++m) Backward(static_cast<int>(m) % slots_);
     }
-    for (auto& stage : stages_) Check(stage->SumUses());
+    for (auto& stage : stages_) {
+      Check(stage->SumUses());
+      Settle(*stage);
+    }
     SumUsesAcrossStages();
     return losses;
   }
@@ -99,7 +104,10 @@ class InProcessPipeline {
   }
 
   void ApplyAdamW(const AdamWStep& step) {
-    for (auto& stage : stages_) Check(stage->ApplyAdamW(step));
+    for (auto& stage : stages_) {
+      Check(stage->ApplyAdamW(step));
+      Settle(*stage);
+    }
   }
 
   // Of the first stage that holds the parameter.
@@ -128,6 +136,9 @@ class InProcessPipeline {
   static constexpr absl::Span<const int32_t> kNoIntegers = {};
 
   static void Check(const absl::Status& status) { LH_CHECK(status.ok(), status.ToString()); }
+
+  // Device memory is looked at and written here: nothing may be under way.
+  static void Settle(Stage<T>& stage) { Check(stage.backend().Synchronize()); }
 
   static void Copy(absl::Span<const T> from, absl::Span<T> to) {
     LH_CHECK(from.size() == to.size());

@@ -2,9 +2,13 @@
 // files compile unchanged as C++ and run here, so that their tests need no card. Found instead of
 // the toolkit's header by its place in the include path. Not a device: it says nothing about speed.
 //
-// A block's threads are fibers of the calling thread that change only where they wait for each
-// other, in an order that is turned around from one launch to the next: a result that depends on
-// the order, as without a __syncthreads, differs between two runs.
+// Streams run what is queued on them as late as a caller can bear: when it waits for them, asks how
+// far they are, or frees memory. What is used without a wait for it is not there yet. Any thread
+// may call any function.
+//
+// A block's threads are fibers of whichever thread runs the stream, that change only where they
+// wait for each other, in an order that is turned around from one launch to the next: a result that
+// depends on the order, as without a __syncthreads, differs between two runs.
 #ifndef LONGHAUL_COMPUTE_BACKEND_CUDA_EMULATED_CUDA_RUNTIME_H_
 #define LONGHAUL_COMPUTE_BACKEND_CUDA_EMULATED_CUDA_RUNTIME_H_
 
@@ -13,6 +17,8 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+
+#include "compute/backend/cuda/emulated/machine.h"
 
 #define __global__
 #define __device__
@@ -38,25 +44,53 @@ extern dim3 blockDim, gridDim;
 void __syncthreads();
 void __syncwarp();
 
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNoKernelImageForDevice = 209,
+  cudaErrorECCUncorrectable = 214,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorIllegalState = 401,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorUnknown = 999,
+};
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+};
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal = 0,
+  cudaStreamCaptureModeThreadLocal = 1,
+  cudaStreamCaptureModeRelaxed = 2,
+};
+enum { cudaStreamNonBlocking = 1 };
+enum { cudaEventDefault = 0, cudaEventDisableTiming = 2 };
+using cudaStream_t = struct EmulatedStream*;
+using cudaEvent_t = struct EmulatedEvent*;
+using cudaGraph_t = struct EmulatedGraph*;
+using cudaGraphExec_t = struct EmulatedGraphExec*;
+
 namespace longhaul::compute::emulated {
 
-// Runs `thread` for each thread of each block, with the variables above set. Crashes where a card
-// would hang or misbehave: threads of one block (or warp) that wait at different places, or leave
-// while others wait for them.
-void Run(dim3 grid, dim3 block, const std::function<void()>& thread);
+// Queues `thread` for each thread of each block, with the variables above set. Like Queue it keeps
+// what it is given, so arguments of kernels must be in it by value.
+void Launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> thread);
+
+// Queues work of a library, as cuBLAS's, on the stream. It calls nothing of this header.
+void Queue(cudaStream_t stream, std::function<void()> work);
 
 // What the lane of this fiber's warp offered, once all lanes have offered. 8 bytes at most.
 void Shuffle(void* value, size_t bytes, int from_lane);
 int Lane();
-
-// How the emulated machine is: the tests' way to break it.
-struct Machine {
-  int devices = 1;
-  int driver_version = 13000;       // 0: no driver
-  size_t memory_bytes = 1ul << 30;  // of each device
-  bool fails = false;               // every launch from now on
-};
-Machine& TheMachine();
 
 }  // namespace longhaul::compute::emulated
 
@@ -70,26 +104,6 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return __shfl_sync(mask, value, longhaul::compute::emulated::Lane() ^ lanes);
 }
 
-enum cudaError_t {
-  cudaSuccess = 0,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInsufficientDriver = 35,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorNoKernelImageForDevice = 209,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-};
-enum cudaMemcpyKind {
-  cudaMemcpyHostToDevice = 1,
-  cudaMemcpyDeviceToHost = 2,
-  cudaMemcpyDeviceToDevice = 3,
-};
-enum { cudaStreamNonBlocking = 1 };
-enum { cudaEventDefault = 0, cudaEventDisableTiming = 2 };
-using cudaStream_t = struct EmulatedStream*;
-using cudaEvent_t = struct EmulatedEvent*;
-
 struct cudaDeviceProp {
   char name[256];
   size_t totalGlobalMem;
@@ -102,7 +116,9 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaMalloc(void** data, size_t bytes);
@@ -121,6 +137,15 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
+// Of one stream at a time; events and waits are not captured.
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long flags = 0);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 #endif  // LONGHAUL_COMPUTE_BACKEND_CUDA_EMULATED_CUDA_RUNTIME_H_

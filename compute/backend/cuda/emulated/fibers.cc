@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "compute/backend/cuda/emulated/cuda_runtime.h"
+#include "compute/backend/cuda/emulated/state.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
@@ -37,7 +37,7 @@ struct KeptStack {
   void deallocate(boost::context::stack_context&) const {}
 };
 
-// The one block that runs.
+// The one block that runs, with the runtime's mutex held.
 struct Block {
   boost::context::fiber scheduler;  // where RunBlock goes on
   void* fake_stack = nullptr;
@@ -48,7 +48,7 @@ struct Block {
   const std::function<void()>* thread = nullptr;
 };
 Block the_block;
-uint64_t launches = 0;
+uint64_t runs = 0;  // of kernels
 
 void StartSwitch([[maybe_unused]] void** save, [[maybe_unused]] const void* bottom,
                  [[maybe_unused]] size_t bytes) {
@@ -139,15 +139,12 @@ void RunBlock(size_t threads, bool backwards) {
 
 int Lane() { return static_cast<int>((the_block.running - the_block.fibers.data()) % kWarp); }
 
-void Run(dim3 grid, dim3 block, const std::function<void()>& thread) {
+void RunKernel(dim3 grid, dim3 block, const std::function<void()>& thread) {
   const size_t threads = size_t{block.x} * block.y * block.z;
-  LH_CHECK(threads >= 1 && threads <= 1024 && size_t{grid.x} * grid.y * grid.z >= 1 &&
-               grid.y <= 65535 && grid.z <= 65535,
-           "a launch of a shape that cards refuse");
   blockDim = block;
   gridDim = grid;
   the_block.thread = &thread;
-  const bool backwards = ++launches % 2 == 0;
+  const bool backwards = ++runs % 2 == 0;
   const unsigned blocks = grid.x * grid.y * grid.z;
   for (unsigned i = 0; i < blocks; ++i) {
     const unsigned at = backwards ? blocks - 1 - i : i;

@@ -1,15 +1,41 @@
-#include <algorithm>
-#include <cstdlib>
-#include <map>
+#include "compute/backend/cuda/emulated/state.h"
 
-#include "compute/backend/cuda/emulated/cuda_runtime.h"
-
-// Memory, copies and devices; copies and operators are done when the call returns.
+// The machine, its devices and errors.
+namespace longhaul::compute::emulated {
 namespace {
 
-cudaError_t last_error = cudaSuccess;
-std::map<void*, size_t> allocations;  // of the device
-int current_device = -1;
+std::mutex& TheMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current_device = 0;
+
+cudaError_t StickyError() {
+  if (TheMachine().lost != 0) return static_cast<cudaError_t>(TheMachine().lost);
+  return TheMachine().fails ? cudaErrorIllegalAddress : cudaSuccess;
+}
+
+}  // namespace
+
+Machine& TheMachine() {
+  static Machine machine;
+  return machine;
+}
+
+Counts& MutableCounts() {
+  static Counts counts;
+  return counts;
+}
+Counts TheCounts() {
+  const Call call;
+  return MutableCounts();
+}
+
+Call::Call() : lock_(TheMutex()), error_(StickyError()) {
+  if (error_ != cudaSuccess) DropEverything();
+}
 
 cudaError_t Note(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
@@ -17,68 +43,62 @@ cudaError_t Note(cudaError_t error) {
 }
 
 cudaError_t CheckDevice(int device) {
-  const auto& machine = longhaul::compute::emulated::TheMachine();
+  const Machine& machine = TheMachine();
   if (machine.driver_version == 0) return cudaErrorInsufficientDriver;
   if (machine.devices == 0) return cudaErrorNoDevice;
   return device >= 0 && device < machine.devices ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
-size_t AllocatedBytes() {
-  size_t sum = 0;
-  for (const auto& [data, bytes] : allocations) sum += bytes;
-  return sum;
-}
-
-}  // namespace
-
-namespace longhaul::compute::emulated {
-
-Machine& TheMachine() {
-  static Machine machine;
-  return machine;
-}
+int CurrentDevice() { return current_device; }
 
 }  // namespace longhaul::compute::emulated
 
+using namespace longhaul::compute::emulated;  // NOLINT: the names of CUDA are global
+
 const char* cudaGetErrorName(cudaError_t error) {
+#define LONGHAUL_NAME(name) \
+  case name:                \
+    return #name;
   switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInsufficientDriver:
-      return "cudaErrorInsufficientDriver";
-    case cudaErrorNoDevice:
-      return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorNoKernelImageForDevice:
-      return "cudaErrorNoKernelImageForDevice";
-    case cudaErrorNotReady:
-      return "cudaErrorNotReady";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
+    LONGHAUL_NAME(cudaSuccess)
+    LONGHAUL_NAME(cudaErrorInvalidValue)
+    LONGHAUL_NAME(cudaErrorMemoryAllocation)
+    LONGHAUL_NAME(cudaErrorInsufficientDriver)
+    LONGHAUL_NAME(cudaErrorNoDevice)
+    LONGHAUL_NAME(cudaErrorInvalidDevice)
+    LONGHAUL_NAME(cudaErrorNoKernelImageForDevice)
+    LONGHAUL_NAME(cudaErrorECCUncorrectable)
+    LONGHAUL_NAME(cudaErrorInvalidResourceHandle)
+    LONGHAUL_NAME(cudaErrorIllegalState)
+    LONGHAUL_NAME(cudaErrorNotReady)
+    LONGHAUL_NAME(cudaErrorIllegalAddress)
+    LONGHAUL_NAME(cudaErrorStreamCaptureUnsupported)
+    LONGHAUL_NAME(cudaErrorStreamCaptureInvalidated)
+    LONGHAUL_NAME(cudaErrorStreamCaptureIsolation)
+    LONGHAUL_NAME(cudaErrorUnknown)
   }
+#undef LONGHAUL_NAME
   return "?";
 }
 const char* cudaGetErrorString(cudaError_t) { return "as the emulated machine was told"; }
 
 cudaError_t cudaGetLastError() {
-  if (longhaul::compute::emulated::TheMachine().fails) return cudaErrorIllegalAddress;
+  const Call call;
   const cudaError_t error = last_error;
   last_error = cudaSuccess;
-  return error;
+  return call.error() != cudaSuccess ? call.error() : error;
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  const Call call;
   *count = 0;
   const cudaError_t error = CheckDevice(0);
-  if (error == cudaSuccess) *count = longhaul::compute::emulated::TheMachine().devices;
+  if (error == cudaSuccess) *count = TheMachine().devices;
   return Note(error);
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = longhaul::compute::emulated::TheMachine().driver_version;
+  *version = TheMachine().driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -86,82 +106,26 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int device) {
+  const Call call;
   const cudaError_t error = CheckDevice(device);
-  if (error == cudaSuccess) current_device = device;
-  return Note(error);
+  if (error != cudaSuccess) return Note(error);
+  current_device = device;
+  return call.error();
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const Call call;
   const cudaError_t error = CheckDevice(device);
   if (error != cudaSuccess) return Note(error);
   *properties = {};
   std::strcpy(properties->name, "emulated");
-  properties->totalGlobalMem = longhaul::compute::emulated::TheMachine().memory_bytes;
+  properties->totalGlobalMem = TheMachine().memory_bytes;
   properties->multiProcessorCount = 4;
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *total = longhaul::compute::emulated::TheMachine().memory_bytes;
-  *free = *total - std::min(*total, AllocatedBytes());
-  return cudaSuccess;
-}
-
-// Not zeroed, as on a card: bytes that no number is made of.
-cudaError_t cudaMalloc(void** data, size_t bytes) {
-  *data = nullptr;
-  if (CheckDevice(current_device) != cudaSuccess) return Note(CheckDevice(current_device));
-  size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
-  if (bytes > free) return Note(cudaErrorMemoryAllocation);
-  *data = std::aligned_alloc(256, std::max<size_t>(256, (bytes + 255) / 256 * 256));
-  if (*data == nullptr) return Note(cudaErrorMemoryAllocation);
-  std::memset(*data, 0xff, bytes);
-  allocations[*data] = bytes;
-  return cudaSuccess;
-}
-
-cudaError_t cudaFree(void* data) {
-  allocations.erase(data);
-  std::free(data);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMallocHost(void** data, size_t bytes) {
-  *data = std::malloc(bytes);
-  return *data != nullptr ? cudaSuccess : Note(cudaErrorMemoryAllocation);
-}
-cudaError_t cudaFreeHost(void* data) {
-  std::free(data);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
-                            cudaStream_t) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t) {
-  if (bytes > 0) std::memset(data, value, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = nullptr;
-  return Note(CheckDevice(current_device));
-}
-cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaGetLastError(); }
-cudaError_t cudaStreamQuery(cudaStream_t) { return cudaGetLastError(); }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaGetLastError(); }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = nullptr;
-  return cudaGetLastError();
-}
-cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaGetLastError(); }
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaGetLastError(); }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaGetLastError(); }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 0;
-  return cudaGetLastError();
+  return call.error();
 }
