@@ -11,6 +11,7 @@ set(CUDA_HOST_SOURCES
     backend/cuda/pinned_ring.cc)
 set(CUDA_KERNEL_SOURCES
     ops/add_cuda.cu
+    ops/add_norm_cuda.cu
     ops/causal_attention_cuda.cu
     ops/dropout_cuda.cu
     ops/embedding_cuda.cu

@@ -14,6 +14,14 @@ namespace longhaul::compute {
 // Of the operators' own headers.
 template <typename T>
 struct AdamWTensor;
+template <typename T>
+struct AddNormTensors;
+template <typename T>
+struct GeluLinearGradientTensors;
+template <typename T>
+struct LinearGeluTensors;
+template <typename T>
+struct NormGradientTensors;
 struct AdamWStep;
 struct CausalAttentionShape;
 struct DropoutKey;
@@ -21,6 +29,7 @@ struct DropoutShape;
 struct EmbeddingShape;
 struct LayerNormShape;
 struct LinearShape;
+struct NormShape;
 struct RmsNormShape;
 struct RotaryShape;
 struct SoftmaxCrossEntropyShape;
@@ -123,7 +132,21 @@ class OperatorKernels {
                                      double* sums) const = 0;
 
   virtual absl::Status Round(absl::Span<const Wide<T>> from, absl::Span<T> to) const = 0;
+
+  // Neighbours together; these call the kernels above one after the other.
+  virtual absl::Status AddNormForward(const NormShape& shape,
+                                      const AddNormTensors<T>& tensors) const;
+  virtual absl::Status NormBackwardOnto(const NormShape& shape,
+                                        const NormGradientTensors<T>& tensors) const;
+  virtual absl::Status LinearGeluForward(const LinearShape& shape,
+                                         const LinearGeluTensors<T>& tensors) const;
+  virtual absl::Status GeluLinearBackward(const LinearShape& shape,
+                                          const GeluLinearGradientTensors<T>& tensors) const;
 };
+
+extern template class OperatorKernels<float>;
+extern template class OperatorKernels<double>;
+extern template class OperatorKernels<BFloat16>;
 
 template <typename T>
 const OperatorKernels<T>& KernelsOf(const Backend& backend) {

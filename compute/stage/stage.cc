@@ -1,7 +1,5 @@
 #include "compute/stage/stage.h"
 
-#include <array>
-#include <cmath>
 #include <type_traits>
 #include <utility>
 
@@ -13,7 +11,10 @@
 #include "compute/ops/softmax_cross_entropy.h"
 #include "compute/optim/round.h"
 #include "compute/optim/sum_of_squares.h"
+#include "compute/stage/fused_call.h"
+#include "compute/stage/fusion.h"
 #include "compute/stage/initialize.h"
+#include "compute/stage/not_finite.h"
 #include "compute/stage/op_call.h"
 #include "compute/stage/stage_arrays.h"
 
@@ -37,6 +38,7 @@ class GraphStage : public Stage<Wide<T>> {
         backend_(backend),
         seed_(seed),
         arrays_(std::move(arrays)),
+        fusions_(PlanFusions(graph, options.range)),
         draws_(options.slots) {
     ListTensors();
   }
@@ -123,29 +125,29 @@ class GraphStage : public Stage<Wide<T>> {
   }
   absl::Status CopyIds(const IdRange& range, absl::Span<const int32_t> from,
                        absl::Span<int32_t> to);
+  // Forward, or backward, of the operator at `position`; together with its neighbour in that
+  // direction if that runs next (`follows`) and they can. How many operators that was.
+  absl::StatusOr<int> ForwardAt(const OpCall<T>& call, const OpCall<T>* follows);
+  absl::StatusOr<int> BackwardAt(int position, int slot, bool follows);
+  OpCall<T> ForwardCall(int position, int slot, Phase phase, double* loss_sum) const {
+    OpCall<T> call = arrays_.ForwardCall(position, slot, phase);
+    call.loss_sum = loss_sum;
+    call.draws = draws_[slot];
+    return call;
+  }
+  OpCall<T> BackwardCall(int position, int slot) const {
+    OpCall<T> call = arrays_.BackwardCall(position, slot);
+    call.draws = draws_[slot];
+    return call;
+  }
   absl::Status CollectContributions(int position);
-  absl::Status CheckForward(const OpCall<T>& call);
-  absl::Status CheckBackward(const OpCall<T>& call);
-  // Whether a value is not finite.
-  template <typename Value>
-  absl::StatusOr<bool> IsBad(absl::Span<Value> values) {
-    double sum = 0;
-    LH_RETURN_IF_ERROR(SumOfSquares<Value>(backend_, values, &sum));
-    LH_RETURN_IF_ERROR(backend_.Synchronize());
-    return !std::isfinite(sum);
-  }
-  template <typename Value>
-  absl::StatusOr<bool> AnyIsBad(const std::array<absl::Span<Value>, 2>& tensors) {
-    LH_ASSIGN_OR_RETURN(const bool first, IsBad(tensors[0]));
-    if (first) return true;
-    return IsBad(tensors[1]);
-  }
 
   const Graph& graph_;
   const OpRange range_;
   Backend& backend_;
   const uint64_t seed_;
   StageArrays<T> arrays_;
+  const FusionPlan fusions_;
   // By position in parameters(): for the optimizer, for norms of gradients and of weights.
   std::vector<AdamWTensor<T>> optimizer_tensors_;
   std::vector<absl::Span<const State>> gradient_tensors_, weight_tensors_;
@@ -176,12 +178,14 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
         CopyIds({"target", graph_.vocab, kIgnoredTarget}, pass.targets, arrays_.Targets(slot)));
   }
   draws_[slot] = {seed_, pass.step, pass.first_sequence, pass.training};
-  for (int position = range_.begin; position < range_.end; ++position) {
-    OpCall<T> call = arrays_.ForwardCall(position, slot, Phase::kForward);
-    call.loss_sum = pass.loss_sum;
-    call.draws = draws_[slot];
-    LH_RETURN_IF_ERROR(ForwardOp(backend_, call));
-    if (found_ != nullptr) LH_RETURN_IF_ERROR(CheckForward(call));
+  for (int position = range_.begin; position < range_.end;) {
+    const OpCall<T> call = ForwardCall(position, slot, Phase::kForward, pass.loss_sum);
+    OpCall<T> next;
+    const bool has_next = position + 1 < range_.end;
+    if (has_next) next = ForwardCall(position + 1, slot, Phase::kForward, pass.loss_sum);
+    LH_ASSIGN_OR_RETURN(const int done, ForwardAt(call, has_next ? &next : nullptr));
+    if (found_ != nullptr) LH_RETURN_IF_ERROR(NoteForward(backend_, call, *found_));
+    position += done;
   }
   for (const model::EdgeCopy& copy : arrays_.plan().forward_copies) {
     LH_RETURN_IF_ERROR(
@@ -194,18 +198,25 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
 template <typename T>
 absl::Status GraphStage<T>::Backward(int slot) {
   const std::function<absl::Status(int op)> watch = std::exchange(watch_, nullptr);
-  for (const model::BackwardAction& action : arrays_.plan().backward) {
-    OpCall<T> call = action.again ? arrays_.ForwardCall(action.op, slot, Phase::kAgain)
-                                  : arrays_.BackwardCall(action.op, slot);
-    call.draws = draws_[slot];
+  const std::vector<model::BackwardAction>& actions = arrays_.plan().backward;
+  for (size_t i = 0; i < actions.size();) {
+    const model::BackwardAction action = actions[i];
+    const int neighbour = action.again ? action.op + 1 : action.op - 1;
+    const bool follows = i + 1 < actions.size() && actions[i + 1].op == neighbour &&
+                         actions[i + 1].again == action.again;
+    int done = 0;
     if (action.again) {
-      LH_RETURN_IF_ERROR(ForwardOp(backend_, call));
-      continue;
+      OpCall<T> next;
+      if (follows) next = ForwardCall(neighbour, slot, Phase::kAgain, nullptr);
+      LH_ASSIGN_OR_RETURN(done, ForwardAt(ForwardCall(action.op, slot, Phase::kAgain, nullptr),
+                                          follows ? &next : nullptr));
+    } else {
+      LH_ASSIGN_OR_RETURN(done, BackwardAt(action.op, slot, follows));
+      for (int op = action.op; watch && op > action.op - done; --op) {
+        LH_RETURN_IF_ERROR(watch(op));
+      }
     }
-    LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
-    if (found_ != nullptr) LH_RETURN_IF_ERROR(CheckBackward(call));
-    if (watch) LH_RETURN_IF_ERROR(watch(action.op));
-    LH_RETURN_IF_ERROR(CollectContributions(action.op));
+    i += static_cast<size_t>(done);
   }
   for (const model::EdgeCopy& copy : arrays_.plan().backward_copies) {
     LH_RETURN_IF_ERROR(
@@ -215,23 +226,49 @@ absl::Status GraphStage<T>::Backward(int slot) {
 }
 
 template <typename T>
-absl::Status GraphStage<T>::CheckForward(const OpCall<T>& call) {
-  if (found_->forward >= 0 && found_->forward <= call.position) return absl::OkStatus();
-  LH_ASSIGN_OR_RETURN(bool bad, IsBad(call.output));
-  if (call.loss_sum != nullptr && model::HasLoss(graph_, {call.position, call.position + 1})) {
-    bad = bad || !std::isfinite(*call.loss_sum);
+absl::StatusOr<int> GraphStage<T>::ForwardAt(const OpCall<T>& call, const OpCall<T>* follows) {
+  const Fusion fusion = fusions_.forward[call.position];
+  const bool together =
+      follows != nullptr && found_ == nullptr && MayRunTogether(fusion, call, *follows);
+  if (!together) {
+    LH_RETURN_IF_ERROR(ForwardOp(backend_, call));
+    return 1;
   }
-  if (bad) found_->forward = call.position;
-  return absl::OkStatus();
+  LH_RETURN_IF_ERROR(ForwardTogether(backend_, fusion, call, *follows));
+  return 2;
 }
 
 template <typename T>
-absl::Status GraphStage<T>::CheckBackward(const OpCall<T>& call) {
-  if (found_->backward >= call.position) return absl::OkStatus();
-  LH_ASSIGN_OR_RETURN(const bool bad_input, AnyIsBad(call.input_gradients));
-  LH_ASSIGN_OR_RETURN(const bool bad_parameter, AnyIsBad(call.parameter_gradients));
-  if (bad_input || bad_parameter) found_->backward = call.position;
-  return absl::OkStatus();
+absl::StatusOr<int> GraphStage<T>::BackwardAt(int position, int slot, bool follows) {
+  const OpCall<T> call = BackwardCall(position, slot);
+  if (found_ != nullptr) {  // operator by operator
+    LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
+    LH_RETURN_IF_ERROR(NoteBackward(backend_, call, *found_));
+    LH_RETURN_IF_ERROR(CollectContributions(position));
+    return 1;
+  }
+  if (follows) {
+    const Fusion fusion = fusions_.backward[position - 1];
+    const OpCall<T> before = BackwardCall(position - 1, slot);
+    if (MayRunTogether(fusion, call, before)) {
+      LH_RETURN_IF_ERROR(BackwardTogether(backend_, fusion, call, before));
+      LH_RETURN_IF_ERROR(CollectContributions(position - 1));
+      return 2;
+    }
+  }
+  const auto& contributions = arrays_.plan().contributions[position];
+  if (contributions.size() == 1 && contributions[0].previous != model::BufferPlan::kAbsent) {
+    const int edge = graph_.ops[position].inputs[0];
+    const absl::Span<T> so_far = arrays_.Scratch(contributions[0].previous, edge);
+    const absl::Span<T> result = arrays_.Scratch(contributions[0].result, edge);
+    if (MayRunOnto<T>(call, so_far, result)) {
+      LH_RETURN_IF_ERROR(BackwardOnto<T>(backend_, call, so_far, result));
+      return 1;
+    }
+  }
+  LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
+  LH_RETURN_IF_ERROR(CollectContributions(position));
+  return 1;
 }
 
 // Where an edge has several readers, its gradient is the sum of theirs, the last reader's first.

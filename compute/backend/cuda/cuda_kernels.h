@@ -79,6 +79,10 @@ class CudaKernels final : public OperatorKernels<T> {
   absl::Status SumsOfSquares(absl::Span<const absl::Span<const T>> tensors,
                              double* sums) const override;
   absl::Status Round(absl::Span<const Wide<T>> from, absl::Span<T> to) const override;
+  absl::Status AddNormForward(const NormShape& shape,
+                              const AddNormTensors<T>& tensors) const override;
+  absl::Status NormBackwardOnto(const NormShape& shape,
+                                const NormGradientTensors<T>& tensors) const override;
 
  private:
   CudaBackend& backend_;
