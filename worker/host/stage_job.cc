@@ -9,7 +9,6 @@
 #include "compression/frame.h"
 #include "data/dataset.h"
 #include "data/run_data.h"
-#include "model/stage_parameters.h"
 #include "worker/host/divergence.h"
 #include "worker/host/stage_state.h"
 
@@ -24,8 +23,6 @@ constexpr absl::Duration kPeerBusyMax = absl::Hours(24);
 // Longest wait of a stage that is ready for the others. How long they may take is the coordinator's
 // to say (its prepare_max); this ends only what a coordinator has forgotten.
 constexpr absl::Duration kStartMax = absl::Hours(24);
-
-constexpr absl::Duration kSkippedSaidEvery = absl::Seconds(10);
 
 }  // namespace
 
@@ -102,6 +99,7 @@ void StageJob::Run() {
 }
 
 void StageJob::FreeMemory() {
+  replicas_.LeaveBackend();
   gradient_tree_.reset();
   stage_.reset();
   backend_.reset();
@@ -179,13 +177,9 @@ absl::Status StageJob::Build() {
                    damaged_shard_);
 }
 
-KeptShards StageJob::MakeKeptShards() {
-  return KeptShards(absl::StrCat(options_.folder, "/checkpoints"), local_shards_,
-                    [this](const std::string& text) { Log(LogLevel::kWarning, text); });
-}
-
 absl::Status StageJob::AwaitStart() {
-  LH_RETURN_IF_ERROR(replicas_.Listen(plan_, assignment_, *dependencies_.clock));
+  LH_RETURN_IF_ERROR(replicas_.Listen(plan_, assignment_, *backend_,
+                                      dependencies_.device_rendezvous, *dependencies_.clock));
   SetPhase("ready");
   outbox_.Add(assignment_.run, assignment_.epoch,
               Ready{assignment_.run, assignment_.epoch, replicas_.rendezvous()});
@@ -237,6 +231,7 @@ absl::Status StageJob::Train() {
   LH_RETURN_IF_ERROR(AwaitStart());
   LH_RETURN_IF_ERROR(replicas_.Connect(rendezvous_));
   replicas_.Watch(plan_, *exchange);
+  if (!replicas_.how().empty()) Log(LogLevel::kInfo, replicas_.how());
   SetPhase("training");
 
   if (const absl::Status trained = TrainSteps(*exchange); !trained.ok()) {
@@ -336,43 +331,6 @@ absl::StatusOr<StepReport> StageJob::MakeReport(StageExecutor& executor, const S
     report.validation_loss = evaluation.loss_sum / static_cast<double>(evaluation.targets);
   }
   return report;
-}
-
-absl::Status StageJob::Save(int64_t step, bool last) {
-  // The replicas of a stage have the same state; the first stores it.
-  if (plan_.replica > 0) {
-    if (last) End(step);
-    return absl::OkStatus();
-  }
-  if (last) SetPhase("storing the last checkpoint");
-  const std::vector<int> owned = model::OwnedParameters(plan_.graph, plan_.ranges)[plan_.stage];
-  LH_ASSIGN_OR_RETURN(checkpoint::EncodedShard shard, SaveStage(plan_.graph, owned, *stage_));
-  keeper_->Put({step, std::move(shard), last, absl::OkStatus()});
-  return absl::OkStatus();
-}
-
-void StageJob::OnShard(const ShardTask& task, const absl::Status& status) {
-  if (!task.local.ok()) {
-    Log(LogLevel::kWarning, absl::StrCat("checkpoint of step ", task.step,
-                                         " is not kept on this node: ", task.local.message()));
-  }
-  const Epoch& epoch = assignment_.epoch;
-  const std::string& run = assignment_.run;
-  const int stage = assignment_.stage;
-  // They may be due a hundred times a second: it is said often enough to be seen.
-  if (absl::IsAborted(status) && !task.last) {
-    const absl::Time now = dependencies_.clock->Now();
-    if (now < skipped_said_ + kSkippedSaidEvery) return;
-    skipped_said_ = now;
-  }
-  if (status.ok()) {
-    outbox_.Add(run, epoch, ShardStored{run, epoch, stage, task.step, task.shard.shard});
-  } else {
-    Log(LogLevel::kWarning,
-        absl::StrCat("checkpoint of step ", task.step, " not stored: ", status.message()));
-    outbox_.Add(run, epoch, ShardFailed{run, epoch, stage, task.step, status});
-  }
-  if (task.last) End(task.step);
 }
 
 void StageJob::End(int64_t step) {

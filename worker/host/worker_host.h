@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "compute/backend/backend.h"
+#include "worker/comm/device_rendezvous.h"
 #include "worker/comm/exchange.h"
 #include "worker/comm/exchange_router.h"
 #include "worker/host/control_link.h"
@@ -40,6 +41,7 @@ struct WorkerHostDependencies {
   ExchangeRouter* router = nullptr;
   // The device of this node, made anew for each stage and gone before the next is made.
   std::function<absl::StatusOr<std::unique_ptr<compute::Backend>>()> make_backend;
+  DeviceRendezvousFactory device_rendezvous;  // of replicas on cards; null: their hosts sum
   // Called from the host's threads; thread-safe.
   absl::AnyInvocable<void(LogLevel, const std::string&) const> log;
 };
