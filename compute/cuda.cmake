@@ -4,6 +4,7 @@ set(CUDA_HOST_SOURCES
     backend/cuda/cuda_backend.cc
     backend/cuda/cuda_buffers.cc
     backend/cuda/cuda_device.cc
+    backend/cuda/cuda_recording.cc
     backend/cuda/cuda_status.cc
     backend/cuda/cuda_streams.cc
     backend/cuda/cuda_timer.cc

@@ -74,6 +74,7 @@ class Backend {
   virtual absl::StatusOr<std::unique_ptr<CopyStream>> MakeCopyStream() = 0;
   // Null on the CPU, where the caller's clock tells the time of a call.
   virtual absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() = 0;
+  virtual std::unique_ptr<Recording> MakeRecording() = 0;
 
   // CPU only: threads that run the tasks of ParallelFor. Results must not depend on it.
   virtual int threads() const = 0;

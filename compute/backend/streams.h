@@ -55,6 +55,18 @@ class DeviceTimer {
   virtual absl::StatusOr<absl::Duration> Take() = 0;
 };
 
+// Work that is queued again and again, the same each time: a CUDA graph, which costs the host one
+// call. Called by its Backend's thread; must not outlive the Backend.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  // Queues what `work` queues on the backend's compute stream: by calling it, or, once the device
+  // knows it, without. So `work` must queue the same operators and copies on the same device memory
+  // with the same values each time; uploads, marks, results for the host and waits have no place in
+  // it. Its error ends the call.
+  virtual absl::Status Run(absl::FunctionRef<absl::Status()> work) = 0;
+};
+
 // Waits until `reached` holds, asking it now and again; its error ends the wait. DeadlineExceeded
 // after `deadline` of `clock`, with `what` was waited for.
 absl::Status WaitUntilReached(absl::FunctionRef<absl::StatusOr<bool>()> reached, Clock& clock,

@@ -118,6 +118,30 @@ TEST(CudaStageTest, MoreThanATile) {
   ExpectCpuAndCudaAgree(Gpt2(1, 24, 3, false, kLongContext), {});
 }
 
+TEST(CudaStageTest, MicroBatchesAreRecordedAndRepeatedBitForBit) {
+  constexpr int kSlots = 2;
+  const model::Graph graph = Gpt2(2, 24, 3, true);
+  const auto backend = TestCudaBackend();
+  InProcessPipeline<float> pipeline(graph, {}, 2, kSlots, *backend, kSeed);
+  const int64_t before = emulated::TheCounts().graphs;
+  std::vector<double> first_losses;
+  double first_norm = 0;
+  for (int step = 1; step <= 4; ++step) {
+    const std::vector<double> losses =
+        pipeline.Accumulate(Batches(graph, kSlots, 2), TestOrder::kGpipe, step);
+    const double norm = pipeline.GradientNorm();
+    if (step == 1) {
+      first_losses = losses;
+      first_norm = norm;
+    }
+    EXPECT_EQ(losses, first_losses) << "step " << step;
+    EXPECT_EQ(norm, first_norm) << "step " << step;
+    // Forward and backward of each slot, once scratch memory grows no more.
+    const int64_t graphs = emulated::TheCounts().graphs - before;
+    EXPECT_TRUE(step == 2 || graphs == (step == 1 ? 0 : 2 * kSlots)) << graphs;
+  }
+}
+
 // The first step finds out how much scratch memory the operators want.
 TEST(CudaStageTest, StepsAllocateNothing) {
   const model::Graph graph = EveryKindGraph(true);

@@ -40,6 +40,13 @@ class GraphStage : public Stage<Wide<T>> {
         arrays_(std::move(arrays)),
         fusions_(PlanFusions(graph, options.range)),
         draws_(options.slots) {
+    for (int position = range_.begin; position < range_.end; ++position) {
+      has_dropout_ = has_dropout_ || graph_.ops[position].probability > 0;
+    }
+    for (int slot = 0; slot < options.slots; ++slot) {
+      recorded_forward_.push_back(backend_.MakeRecording());
+      recorded_backward_.push_back(backend_.MakeRecording());
+    }
     ListTensors();
   }
 
@@ -125,13 +132,19 @@ class GraphStage : public Stage<Wide<T>> {
   }
   absl::Status CopyIds(const IdRange& range, absl::Span<const int32_t> from,
                        absl::Span<int32_t> to);
+  // What Forward and Backward queue for a micro-batch, but for the loss's forward.
+  absl::Status QueueForward(int slot);
+  absl::Status QueueBackward(int slot, const std::function<absl::Status(int op)>& watch);
+  // Whether the slot's micro-batch is the same work as every other.
+  bool IsRecorded(int slot) const {
+    return found_ == nullptr && !(has_dropout_ && draws_[slot].training);
+  }
   // Forward, or backward, of the operator at `position`; together with its neighbour in that
   // direction if that runs next (`follows`) and they can. How many operators that was.
   absl::StatusOr<int> ForwardAt(const OpCall<T>& call, const OpCall<T>* follows);
   absl::StatusOr<int> BackwardAt(int position, int slot, bool follows);
-  OpCall<T> ForwardCall(int position, int slot, Phase phase, double* loss_sum) const {
+  OpCall<T> ForwardCall(int position, int slot, Phase phase) const {
     OpCall<T> call = arrays_.ForwardCall(position, slot, phase);
-    call.loss_sum = loss_sum;
     call.draws = draws_[slot];
     return call;
   }
@@ -151,7 +164,9 @@ class GraphStage : public Stage<Wide<T>> {
   // By position in parameters(): for the optimizer, for norms of gradients and of weights.
   std::vector<AdamWTensor<T>> optimizer_tensors_;
   std::vector<absl::Span<const State>> gradient_tensors_, weight_tensors_;
-  std::vector<Draws> draws_;                   // by slot, of its latest Forward
+  std::vector<Draws> draws_;  // by slot, of its latest Forward
+  bool has_dropout_ = false;
+  std::vector<std::unique_ptr<Recording>> recorded_forward_, recorded_backward_;  // by slot
   int logits_slot_ = 0;                        // of the latest Forward
   std::function<absl::Status(int op)> watch_;  // of the next Backward
   NotFinite* found_ = nullptr;                 // null: nothing is looked for
@@ -178,11 +193,24 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
         CopyIds({"target", graph_.vocab, kIgnoredTarget}, pass.targets, arrays_.Targets(slot)));
   }
   draws_[slot] = {seed_, pass.step, pass.first_sequence, pass.training};
-  for (int position = range_.begin; position < range_.end;) {
-    const OpCall<T> call = ForwardCall(position, slot, Phase::kForward, pass.loss_sum);
+  logits_slot_ = slot;
+  const auto work = [&] { return QueueForward(slot); };
+  LH_RETURN_IF_ERROR(IsRecorded(slot) ? recorded_forward_[slot]->Run(work) : work());
+  if (!is_last()) return absl::OkStatus();
+  OpCall<T> loss = ForwardCall(range_.end - 1, slot, Phase::kForward);
+  loss.loss_sum = pass.loss_sum;
+  LH_RETURN_IF_ERROR(ForwardOp(backend_, loss));
+  return found_ == nullptr ? absl::OkStatus() : NoteForward(backend_, loss, *found_);
+}
+
+template <typename T>
+absl::Status GraphStage<T>::QueueForward(int slot) {
+  const int end = is_last() ? range_.end - 1 : range_.end;
+  for (int position = range_.begin; position < end;) {
+    const OpCall<T> call = ForwardCall(position, slot, Phase::kForward);
     OpCall<T> next;
-    const bool has_next = position + 1 < range_.end;
-    if (has_next) next = ForwardCall(position + 1, slot, Phase::kForward, pass.loss_sum);
+    const bool has_next = position + 1 < end;
+    if (has_next) next = ForwardCall(position + 1, slot, Phase::kForward);
     LH_ASSIGN_OR_RETURN(const int done, ForwardAt(call, has_next ? &next : nullptr));
     if (found_ != nullptr) LH_RETURN_IF_ERROR(NoteForward(backend_, call, *found_));
     position += done;
@@ -191,13 +219,19 @@ absl::Status GraphStage<T>::Forward(const ForwardPass& pass) {
     LH_RETURN_IF_ERROR(
         Copy(arrays_.InSlot(copy.from, copy.edge, slot), arrays_.InSlot(copy.to, copy.edge, slot)));
   }
-  logits_slot_ = slot;
   return absl::OkStatus();
 }
 
 template <typename T>
 absl::Status GraphStage<T>::Backward(int slot) {
   const std::function<absl::Status(int op)> watch = std::exchange(watch_, nullptr);
+  const auto work = [&] { return QueueBackward(slot, watch); };
+  return IsRecorded(slot) && !watch ? recorded_backward_[slot]->Run(work) : work();
+}
+
+template <typename T>
+absl::Status GraphStage<T>::QueueBackward(int slot,
+                                          const std::function<absl::Status(int op)>& watch) {
   const std::vector<model::BackwardAction>& actions = arrays_.plan().backward;
   for (size_t i = 0; i < actions.size();) {
     const model::BackwardAction action = actions[i];
@@ -207,9 +241,9 @@ absl::Status GraphStage<T>::Backward(int slot) {
     int done = 0;
     if (action.again) {
       OpCall<T> next;
-      if (follows) next = ForwardCall(neighbour, slot, Phase::kAgain, nullptr);
-      LH_ASSIGN_OR_RETURN(done, ForwardAt(ForwardCall(action.op, slot, Phase::kAgain, nullptr),
-                                          follows ? &next : nullptr));
+      if (follows) next = ForwardCall(neighbour, slot, Phase::kAgain);
+      LH_ASSIGN_OR_RETURN(
+          done, ForwardAt(ForwardCall(action.op, slot, Phase::kAgain), follows ? &next : nullptr));
     } else {
       LH_ASSIGN_OR_RETURN(done, BackwardAt(action.op, slot, follows));
       for (int op = action.op; watch && op > action.op - done; --op) {

@@ -63,6 +63,7 @@ class CountingBackend : public Backend {
     return backend_.MakeCopyStream();
   }
   absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() override { return backend_.MakeTimer(); }
+  std::unique_ptr<Recording> MakeRecording() override { return backend_.MakeRecording(); }
   int threads() const override { return backend_.threads(); }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override {
     backend_.ParallelFor(tasks, task);

@@ -71,6 +71,13 @@ std::string CpuBackend::numeric_class() const {
   return absl::StrCat(ours, "-openblas-", OpenBlasVersion(), "-", openblas_get_corename(), "-f32");
 }
 
+std::unique_ptr<Recording> CpuBackend::MakeRecording() {
+  class Calls final : public Recording {
+    absl::Status Run(absl::FunctionRef<absl::Status()> work) override { return work(); }
+  };
+  return std::make_unique<Calls>();
+}
+
 const OperatorKernels<BFloat16>& CpuBackend::Kernels(BFloat16) const {
   LH_CHECK(false, "this backend has no kernels for bfloat16");
 }

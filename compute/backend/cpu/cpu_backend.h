@@ -45,6 +45,7 @@ class CpuBackend : public Backend {
     return MakeCpuCopyStream();
   }
   absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() override { return nullptr; }
+  std::unique_ptr<Recording> MakeRecording() override;
   int threads() const override { return pool_.threads(); }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
 

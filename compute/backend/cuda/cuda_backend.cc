@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compute/backend/cuda/cuda_buffers.h"
+#include "compute/backend/cuda/cuda_recording.h"
 #include "compute/backend/cuda/cuda_status.h"
 #include "compute/backend/cuda/cuda_timer.h"
 
@@ -127,6 +128,10 @@ absl::StatusOr<std::unique_ptr<DeviceTimer>> CudaBackend::MakeTimer() {
   return std::make_unique<CudaTimer>(device_, times_, stream_);
 }
 
+std::unique_ptr<Recording> CudaBackend::MakeRecording() {
+  return std::make_unique<CudaRecording>(*this);
+}
+
 void CudaBackend::ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) {
   for (int64_t i = 0; i < tasks; ++i) task(i);
 }
@@ -136,6 +141,7 @@ absl::StatusOr<void*> CudaBackend::Scratch(size_t bytes) {
     LH_RETURN_IF_ERROR(Synchronize());
     scratch_ = nullptr;
     LH_ASSIGN_OR_RETURN(scratch_, Allocate(bytes));
+    ++scratch_generation_;
   }
   return scratch_->data();
 }

@@ -46,6 +46,7 @@ class CudaBackend final : public Backend {
   absl::Status After(const Mark& mark) override;
   absl::StatusOr<std::unique_ptr<CopyStream>> MakeCopyStream() override;
   absl::StatusOr<std::unique_ptr<DeviceTimer>> MakeTimer() override;
+  std::unique_ptr<Recording> MakeRecording() override;
   int threads() const override { return 1; }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
 
@@ -67,6 +68,9 @@ class CudaBackend final : public Backend {
     if (!scratch.ok()) return scratch.status();
     return static_cast<T*>(*scratch);
   }
+
+  // Rises when Scratch grows: addresses that it gave before are no more.
+  int scratch_generation() const { return scratch_generation_; }
 
   // Queues the copy of `count` device values to host, which gets them when Synchronize returns.
   absl::Status Return(const double* device, double* host, int64_t count = 1);
@@ -91,6 +95,7 @@ class CudaBackend final : public Backend {
   cublasHandle_t cublas_ = nullptr;
   std::unique_ptr<Buffer> cublas_workspace_;
   std::unique_ptr<Buffer> scratch_;
+  int scratch_generation_ = 0;
   std::unique_ptr<Buffer> results_;  // pinned, kResultsMax doubles
   std::vector<Result> pending_;      // copies under way
   const CudaKernels<float> float_kernels_{*this};
