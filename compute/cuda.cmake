@@ -73,12 +73,13 @@ target_compile_options(longhaul_compute_cuda PRIVATE
 target_link_libraries(longhaul_compute_cuda
   PUBLIC longhaul_compute CUDA::cudart_static CUDA::cublas)
 
-# The same tests of the operators, on a card. Without one they are skipped, and the number is said.
+# The same tests of the operators and streams, on a card. Without one they are skipped, and the
+# number is said.
 longhaul_library(compute_cuda_testing
   SOURCES testing/cuda_main.cc testing/golden.cc testing/op_testing.cc
   DEPS longhaul_compute_cuda GTest::gtest
   PRIVATE_DEPS nlohmann_json::nlohmann_json)
-add_executable(compute_cuda_test ${OPERATOR_TESTS})
+add_executable(compute_cuda_test backend/streams_test.cc ${OPERATOR_TESTS})
 target_link_libraries(compute_cuda_test PRIVATE longhaul_compute_cuda_testing GTest::gmock)
 longhaul_use_precompiled(compute_cuda_test precompiled_test)
 add_test(NAME compute_cuda_test COMMAND compute_cuda_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

@@ -88,7 +88,22 @@ TEST(StreamsTest, UploadsLetGoOfTheCallersMemory) {
   }
 }
 
-TEST(StreamsTest, TimersAreOfDevices) { EXPECT_EQ(*MakeCpuBackend(1)->MakeTimer(), nullptr); }
+TEST(StreamsTest, TimersAreOfDevices) {
+  for (const auto& backend : TestBackends()) {
+    const auto timer = *backend->MakeTimer();
+    EXPECT_EQ(timer != nullptr, backend->kind() == DeviceKind::kCuda);
+    if (timer == nullptr) continue;
+    const auto buffer = *backend->Allocate(1 << 20);
+    ASSERT_TRUE(timer->Begin().ok());
+    ASSERT_TRUE(backend->Zero(buffer->data(), buffer->bytes()).ok());
+    ASSERT_TRUE(timer->End().ok());
+    ASSERT_TRUE(backend->Synchronize().ok());
+    const absl::Duration ran = *timer->Take();
+    EXPECT_GT(ran, absl::ZeroDuration());
+    EXPECT_LT(ran, absl::Seconds(60));
+    EXPECT_EQ(*timer->Take(), absl::ZeroDuration());
+  }
+}
 
 }  // namespace
 }  // namespace longhaul::compute

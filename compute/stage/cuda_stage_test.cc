@@ -142,6 +142,24 @@ TEST(CudaStageTest, MicroBatchesAreRecordedAndRepeatedBitForBit) {
   }
 }
 
+// Though the device has not read them yet.
+TEST(CudaStageTest, TokensAreTheCallersAgainAtOnce) {
+  const model::Graph graph = Gpt2(1, 24, 3, true);
+  const auto backend = TestCudaBackend();
+  InProcessPipeline<float> pipeline(graph, {}, 2, 1, *backend, kSeed);
+  TestBatch batch = Batches(graph, 1, 2)[0];
+  const double expected = pipeline.Forward(0, batch);
+  double loss_sum = 0;
+  ASSERT_TRUE(pipeline.stage(0)
+                  .Forward({0, absl::MakeConstSpan(batch.tokens),
+                            absl::MakeConstSpan(batch.targets), &loss_sum, 1, 0, true})
+                  .ok());
+  std::fill(batch.tokens.begin(), batch.tokens.end(), 0);
+  std::fill(batch.targets.begin(), batch.targets.end(), 0);
+  ASSERT_TRUE(backend->Synchronize().ok());
+  EXPECT_EQ(loss_sum, expected);
+}
+
 // The first step finds out how much scratch memory the operators want.
 TEST(CudaStageTest, StepsAllocateNothing) {
   const model::Graph graph = EveryKindGraph(true);
