@@ -1,4 +1,8 @@
+#include <memory>
+#include <vector>
+
 #include "compute/backend/cuda/emulated/cublas_v2.h"
+#include "compute/backend/cuda/emulated/state.h"
 #include "compute/backend/element.h"
 
 struct EmulatedCublas {
@@ -6,6 +10,14 @@ struct EmulatedCublas {
 };
 
 namespace {
+
+using longhaul::compute::emulated::Call;
+
+// Those of devices that hang are there when the process ends.
+std::vector<std::unique_ptr<EmulatedCublas>>& Handles() {
+  static auto& handles = *new std::vector<std::unique_ptr<EmulatedCublas>>;
+  return handles;
+}
 
 template <typename T, typename W, typename Result>
 void Multiply(cublasOperation_t a_op, cublasOperation_t b_op, int m, int n, int k, W alpha,
@@ -40,11 +52,14 @@ cublasStatus_t Queue(cublasHandle_t handle, cublasOperation_t a_op, cublasOperat
 
 const char* cublasGetStatusString(cublasStatus_t) { return "emulated"; }
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
-  *handle = new EmulatedCublas;
+  const Call call;
+  Handles().push_back(std::make_unique<EmulatedCublas>());
+  *handle = Handles().back().get();
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
-  delete handle;
+  const Call call;
+  std::erase_if(Handles(), [&](const auto& held) { return held.get() == handle; });
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
