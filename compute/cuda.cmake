@@ -8,6 +8,7 @@ set(CUDA_HOST_SOURCES
     backend/cuda/cuda_status.cc
     backend/cuda/cuda_streams.cc
     backend/cuda/cuda_timer.cc
+    backend/cuda/launch_window.cc
     backend/cuda/matrix_product.cc
     backend/cuda/pinned_ring.cc)
 set(CUDA_KERNEL_SOURCES

@@ -41,6 +41,8 @@ absl::Status CudaBackend::Start() {
   cudaDeviceProp properties;
   LH_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device_.index()), name));
   LH_ASSIGN_OR_RETURN(stream_, device_.MakeStream());
+  // What the backend itself needs, so that no step makes events for it.
+  LH_RETURN_IF_ERROR(marks_.Reserve(LaunchWindow::kParts + PinnedRing::kSegments));
   LH_ASSIGN_OR_RETURN(uploads_, PinnedRing::Make(device_, marks_, stream_));
   LH_ASSIGN_OR_RETURN(results_, AllocatePinned(kResultsMax * sizeof(double)));
   pending_.reserve(kResultsMax);
@@ -81,25 +83,30 @@ absl::StatusOr<std::unique_ptr<Buffer>> CudaBackend::AllocatePinned(size_t bytes
 }
 
 absl::Status CudaBackend::CopyToDevice(void* device, const void* host, size_t bytes) {
+  LH_RETURN_IF_ERROR(Admit());
   return CudaStatus(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()),
                     absl::StrCat("copy to ", device_.name()));
 }
 
 absl::Status CudaBackend::CopyToHost(void* host, const void* device, size_t bytes) {
+  LH_RETURN_IF_ERROR(Admit());
   return CudaStatus(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()),
                     absl::StrCat("copy from ", device_.name()));
 }
 
 absl::Status CudaBackend::Upload(void* device, const void* host, size_t bytes) {
+  LH_RETURN_IF_ERROR(Admit());
   return uploads_->Upload(device, host, bytes);
 }
 
 absl::Status CudaBackend::Copy(void* to, const void* from, size_t bytes) {
+  LH_RETURN_IF_ERROR(Admit());
   return CudaStatus(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()),
                     absl::StrCat("copy on ", device_.name()));
 }
 
 absl::Status CudaBackend::Zero(void* device, size_t bytes) {
+  LH_RETURN_IF_ERROR(Admit());
   return CudaStatus(cudaMemsetAsync(device, 0, bytes, stream()),
                     absl::StrCat("zero on ", device_.name()));
 }

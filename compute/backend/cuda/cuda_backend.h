@@ -15,6 +15,7 @@
 #include "compute/backend/cuda/cuda_device.h"
 #include "compute/backend/cuda/cuda_kernels.h"
 #include "compute/backend/cuda/cuda_streams.h"
+#include "compute/backend/cuda/launch_window.h"
 #include "compute/backend/cuda/pinned_ring.h"
 
 namespace longhaul::compute {
@@ -58,6 +59,9 @@ class CudaBackend final : public Backend {
     return stream_;
   }
   cublasHandle_t cublas() const { return cublas_; }
+  // Called before so many operations are queued, as LaunchWindow counts them. Waits where the host
+  // is far ahead of the device, DeadlineExceeded if that hangs.
+  absl::Status Admit(int operations = 1) { return window_.Admit(stream_, operations); }
 
   // Device memory for one operator: what it holds is lost with the next call. Grows where it must,
   // which waits for the stream; so the largest operators should come first.
@@ -89,6 +93,7 @@ class CudaBackend final : public Backend {
   CudaDevice device_;
   EventPool marks_{device_, cudaEventDisableTiming};
   EventPool times_{device_, cudaEventDefault};
+  LaunchWindow window_{device_, marks_};
   std::string numeric_class_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<PinnedRing> uploads_;

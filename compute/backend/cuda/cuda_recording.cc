@@ -26,6 +26,7 @@ absl::Status CudaRecording::Run(absl::FunctionRef<absl::Status()> work) {
   }
   if (graph_ == nullptr) LH_RETURN_IF_ERROR(Capture(work));
   if (graph_ == nullptr) return work();
+  LH_RETURN_IF_ERROR(backend_.Admit(LaunchWindow::kPartOperations));
   return CudaStatus(cudaGraphLaunch(graph_, backend_.stream()), "a recorded micro-batch");
 }
 

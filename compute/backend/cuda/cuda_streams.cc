@@ -67,18 +67,29 @@ EventPool::~EventPool() {
   for (const cudaEvent_t event : free_) cudaEventDestroy(event);
 }
 
-absl::StatusOr<cudaEvent_t> EventPool::Take() {
-  std::lock_guard lock(mutex_);
-  if (!free_.empty()) {
-    const cudaEvent_t event = free_.back();
-    free_.pop_back();
-    return event;
-  }
+absl::StatusOr<cudaEvent_t> EventPool::Make() {
   cudaEvent_t event = nullptr;
   device_.Use();
   LH_RETURN_IF_ERROR(CudaStatus(cudaEventCreateWithFlags(&event, flags_),
                                 absl::StrCat(device_.name(), ": an event")));
   free_.reserve(++made_);
+  return event;
+}
+
+absl::Status EventPool::Reserve(size_t events) {
+  std::lock_guard lock(mutex_);
+  while (free_.size() < events) {
+    LH_ASSIGN_OR_RETURN(const cudaEvent_t event, Make());
+    free_.push_back(event);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<cudaEvent_t> EventPool::Take() {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) return Make();
+  const cudaEvent_t event = free_.back();
+  free_.pop_back();
   return event;
 }
 

@@ -25,11 +25,15 @@ class EventPool {
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
 
+  // Makes so many now, of which none is lent.
+  absl::Status Reserve(size_t events);
   absl::StatusOr<cudaEvent_t> Take();
   // The event may be under way: what waits for it on the device keeps the point it waits for.
   void GiveBack(cudaEvent_t event);
 
  private:
+  absl::StatusOr<cudaEvent_t> Make();  // with the mutex held
+
   const CudaDevice& device_;
   const unsigned flags_;
   std::mutex mutex_;

@@ -25,6 +25,8 @@ float* Values(Buffer& buffer) { return static_cast<float*>(buffer.data()); }
 absl::Span<float> Span(Buffer& buffer) { return {Values(buffer), kCount}; }
 void Fill(Buffer& pinned, float value) { std::fill_n(Values(pinned), kCount, value); }
 
+__global__ void CountKernel(int* value) { ++*value; }
+
 class CudaStreamsTest : public ::testing::Test {
  protected:
   ~CudaStreamsTest() override { machine_ = {}; }
@@ -250,6 +252,35 @@ TEST_F(CudaStreamsTest, OneStreamThatHangsHoldsUpThoseThatWaitForIt) {
       WaitFor(*mark, clock, clock.Now() + absl::Seconds(5), "gradient of m 3 to node b");
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(status.message()), HasSubstr("gradient of m 3 to node b"));
+}
+
+// CUDA would make the caller wait without a deadline.
+TEST_F(CudaStreamsTest, LaunchesOnADeviceThatHangsEnd) {
+  FakeClock clock;
+  const TimePasses passes(clock);
+  const auto backend = *MakeCudaBackend(0, clock, absl::Seconds(30));
+  const auto device = *backend->Allocate(kBytes);
+  machine_.hangs = true;
+  absl::Status status;
+  const absl::Span<float> values = Span(*device);
+  int launches = 0;
+  while (status.ok() && launches < 10'000) {
+    status = backend->Kernels(0.f).Add(values, values, values);
+    ++launches;
+  }
+  EXPECT_LE(launches, LaunchWindow::kParts * LaunchWindow::kPartOperations + 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("CUDA device 0 hangs"));
+}
+
+TEST_F(CudaStreamsTest, AllOfManyLaunchesRun) {
+  const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
+  int value = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Check(cuda::Launch(*backend, "count", {1, 1}, CountKernel, &value));
+  }
+  Check(backend->Synchronize());
+  EXPECT_EQ(value, 3000);
 }
 
 // Each worker thread has its card and two more threads that copy, as workers in one process do.

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "compute/backend/cuda/cuda_backend.h"
 #include "compute/backend/cuda/cuda_status.h"
 
@@ -29,6 +30,7 @@ struct LaunchShape {
 template <typename... Parameters, typename... Arguments>
 absl::Status Launch(CudaBackend& backend, const char* name, const LaunchShape& shape,
                     void (*kernel)(Parameters...), Arguments... arguments) {
+  LH_RETURN_IF_ERROR(backend.Admit());
 #ifdef __CUDACC__
   kernel<<<shape.grid, shape.block, 0, backend.stream()>>>(static_cast<Parameters>(arguments)...);
 #else

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "compute/backend/cuda/cuda_status.h"
 
 namespace longhaul::compute::cuda {
@@ -49,6 +50,7 @@ absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64
   }
   const Wide<T> one = 1, beta = add ? 1 : 0;
   const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
+  LH_RETURN_IF_ERROR(backend.Admit());
   backend.stream();
   return CublasStatus(
       Gemm(backend.cublas(), Op(b.transposed), Op(a.transposed), m, n, k, &one, b.values,

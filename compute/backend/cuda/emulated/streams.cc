@@ -175,6 +175,16 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   return cudaSuccess;
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status = cudaStreamCaptureStatusNone;
+  const Call call;
+  if (call.error() != cudaSuccess) return call.error();
+  const auto& capture = Resolve(stream)->capture;
+  if (capture == nullptr) return cudaSuccess;
+  *status = capture->spoilt ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = nullptr;
   const Call call;
