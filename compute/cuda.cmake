@@ -12,6 +12,9 @@ set(CUDA_HOST_SOURCES
     backend/cuda/matrix_product.cc
     backend/cuda/pinned_ring.cc)
 set(CUDA_KERNEL_SOURCES
+    codec/bf16_cuda.cu
+    codec/int8_cuda.cu
+    codec/none_cuda.cu
     ops/add_cuda.cu
     ops/add_norm_cuda.cu
     ops/causal_attention_cuda.cu

@@ -20,6 +20,7 @@ enum class DeviceKind { kCpu, kCuda };
 
 template <typename T>
 class OperatorKernels;  // compute/backend/operator_kernels.h
+class CodecKernels;     // compute/backend/codec_kernels.h
 
 // Owns one allocation on a device, or pinned on the host; zeroed, 64-byte aligned. Must not outlive
 // its Backend.
@@ -48,6 +49,7 @@ class Backend {
   // Only where has_bfloat16(): processors compute in floats.
   virtual const OperatorKernels<BFloat16>& Kernels(BFloat16) const = 0;
   virtual bool has_bfloat16() const = 0;
+  virtual const CodecKernels& codec_kernels() const = 0;
 
   // ResourceExhausted with the sizes when it does not fit.
   virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) = 0;

@@ -32,6 +32,7 @@ class CountingBackend : public Backend {
     return backend_.Kernels(of);
   }
   bool has_bfloat16() const override { return backend_.has_bfloat16(); }
+  const CodecKernels& codec_kernels() const override { return backend_.codec_kernels(); }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override {
     LH_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, backend_.Allocate(bytes));
     ++allocations_;

@@ -2,7 +2,7 @@
 import re
 
 _DATA = ["base", "model", "run", "data", "schedule", "compression", "checkpoint", "control"]
-_COMPUTE = ["compute/backend", "compute/ops", "compute/optim", "compute/stage"]
+_COMPUTE = ["compute/backend", "compute/codec", "compute/ops", "compute/optim", "compute/stage"]
 _COORDINATOR = ["coordinator/plan", "coordinator/core", "coordinator/host"]
 _WORKER = ["worker/comm", "worker/exec", "worker/host"]
 _ALL = _DATA + _COMPUTE + _COORDINATOR + _WORKER + ["proto", "daemon", "cli"]
@@ -18,6 +18,7 @@ ARROWS = {
     "checkpoint": ["base", "model"],
     "control": ["base", "model", "run", "checkpoint"],
     "compute/backend": ["base", "model"],
+    "compute/codec": ["base", "compression", "compute/backend"],
     "compute/ops": ["base", "model", "compute/backend"],
     "compute/optim": ["base", "model", "compute/backend", "compute/ops"],
     "compute/stage": ["base", "model", "compute/backend", "compute/ops", "compute/optim"],

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "compute/backend/backend.h"
+#include "compute/backend/cpu/cpu_codec_kernels.h"
 #include "compute/backend/cpu/cpu_kernels.h"
 #include "compute/backend/cpu/cpu_streams.h"
 #include "compute/backend/cpu/thread_pool.h"
@@ -27,6 +28,7 @@ class CpuBackend : public Backend {
   const OperatorKernels<double>& Kernels(double) const override { return double_kernels_; }
   const OperatorKernels<BFloat16>& Kernels(BFloat16) const override;  // must not be called
   bool has_bfloat16() const override { return false; }
+  const CodecKernels& codec_kernels() const override { return codec_kernels_; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
   absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(size_t bytes) override {
     return Allocate(bytes);
@@ -55,6 +57,7 @@ class CpuBackend : public Backend {
   ThreadPool pool_;
   const CpuKernels<float> float_kernels_{*this};
   const CpuKernels<double> double_kernels_{*this};
+  const CpuCodecKernels codec_kernels_;
 };
 
 }  // namespace longhaul::compute

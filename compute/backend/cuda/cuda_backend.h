@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compute/backend/backend.h"
+#include "compute/backend/cuda/cuda_codec_kernels.h"
 #include "compute/backend/cuda/cuda_device.h"
 #include "compute/backend/cuda/cuda_kernels.h"
 #include "compute/backend/cuda/cuda_streams.h"
@@ -35,6 +36,7 @@ class CudaBackend final : public Backend {
   const OperatorKernels<double>& Kernels(double) const override { return double_kernels_; }
   const OperatorKernels<BFloat16>& Kernels(BFloat16) const override { return bfloat16_kernels_; }
   bool has_bfloat16() const override { return true; }
+  const CodecKernels& codec_kernels() const override { return codec_kernels_; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
   absl::StatusOr<std::unique_ptr<Buffer>> AllocatePinned(size_t bytes) override;
   absl::Status CopyToDevice(void* device, const void* host, size_t bytes) override;
@@ -106,6 +108,7 @@ class CudaBackend final : public Backend {
   const CudaKernels<float> float_kernels_{*this};
   const CudaKernels<double> double_kernels_{*this};
   const CudaKernels<BFloat16> bfloat16_kernels_{*this};
+  const CudaCodecKernels codec_kernels_{*this};
 };
 
 }  // namespace longhaul::compute

@@ -41,6 +41,11 @@ struct uint3 {
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 
+// Each rounds by itself: nothing is contracted here.
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline int __float2int_rn(float value) { return static_cast<int>(std::nearbyint(value)); }
+
 void __syncthreads();
 void __syncwarp();
 
