@@ -21,6 +21,7 @@
 namespace longhaul::worker {
 namespace {
 
+using compression::Codec;
 using compression::ElementType;
 using compression::FrameHeader;
 
@@ -75,6 +76,12 @@ class ExchangeImpl final : public Exchange {
     return link->sender->Send(key, values, deadline);
   }
 
+  absl::Status SendEncoded(int peer_group, const FrameKey& key, const EncodedTensor& tensor,
+                           absl::Time deadline) override {
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
+    return link->sender->SendEncoded(key, tensor, deadline);
+  }
+
   absl::Status SendDoubles(int peer_group, const FrameKey& key, absl::Span<const double> values,
                            absl::Time deadline) override {
     LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
@@ -83,23 +90,22 @@ class ExchangeImpl final : public Exchange {
 
   absl::Status Receive(int peer_group, const FrameKey& key, absl::Span<float> values,
                        absl::Time deadline) override {
-    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
-    LH_ASSIGN_OR_RETURN(const auto frame, WaitFor(*link, key, ElementType::kFloat32, deadline));
-    if (frame->header.elements != values.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(FrameName(key), " from ", PeerName(link->context.link), " has ",
-                       frame->header.elements, " elements, expected ", values.size()));
-    }
-    LH_ASSIGN_OR_RETURN(const compression::Codec* const codec,
-                        compression::FindCodec(frame->header.codec));
-    const absl::string_view payload = frame->payload();
-    const absl::Status status =
-        codec->Decode({reinterpret_cast<const uint8_t*>(payload.data()), payload.size()}, values);
-    if (!status.ok()) {
-      return Annotate(status, absl::StrCat(FrameName(key), " from ", PeerName(link->context.link)));
-    }
-    link->receiver->Consumed(*frame);
-    return absl::OkStatus();
+    const auto decode = [&](const Codec& codec, absl::Span<const uint8_t> bytes) {
+      return codec.Decode(bytes, values);
+    };
+    return Take(peer_group, key, values.size(), decode, deadline);
+  }
+
+  absl::Status ReceiveEncoded(int peer_group, const FrameKey& key, uint64_t elements,
+                              absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes)> take,
+                              absl::Time deadline) override {
+    const auto check_and_take = [&](const Codec& codec, absl::Span<const uint8_t> bytes) {
+      if (bytes.size() <= codec.EncodedSizeMax(elements)) return take(bytes);
+      return absl::DataLossError(absl::StrCat("codec ", codec.name(), ": ", bytes.size(),
+                                              " bytes for ", elements, " values, which take ",
+                                              codec.EncodedSizeMax(elements), " at most"));
+    };
+    return Take(peer_group, key, elements, check_and_take, deadline);
   }
 
   absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_group, const FrameKey& key,
@@ -147,6 +153,29 @@ class ExchangeImpl final : public Exchange {
     if (link != links_.end()) return link->second.get();
     return absl::InvalidArgumentError(
         absl::StrCat(SelfName(options_), " has no link with device group ", peer_group));
+  }
+
+  // Waits for a tensor of `elements` values and consumes it once `take` returns OK.
+  absl::Status Take(
+      int peer_group, const FrameKey& key, uint64_t elements,
+      absl::FunctionRef<absl::Status(const Codec& codec, absl::Span<const uint8_t> bytes)> take,
+      absl::Time deadline) {
+    LH_ASSIGN_OR_RETURN(Link* const link, FindLink(peer_group));
+    LH_ASSIGN_OR_RETURN(const auto frame, WaitFor(*link, key, ElementType::kFloat32, deadline));
+    if (frame->header.elements != elements) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(FrameName(key), " from ", PeerName(link->context.link), " has ",
+                       frame->header.elements, " elements, expected ", elements));
+    }
+    LH_ASSIGN_OR_RETURN(const Codec* const codec, compression::FindCodec(frame->header.codec));
+    const absl::string_view payload = frame->payload();
+    const absl::Status status =
+        take(*codec, {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+    if (!status.ok()) {
+      return Annotate(status, absl::StrCat(FrameName(key), " from ", PeerName(link->context.link)));
+    }
+    link->receiver->Consumed(*frame);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::shared_ptr<const ReceivedFrame>> WaitFor(Link& link, const FrameKey& key,

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
@@ -78,7 +80,15 @@ struct ExchangeCounters {
   ExchangeCounters& operator+=(const ExchangeCounters& other);
 };
 
-// Send and Receive are for the executor's thread; Serve for transport threads; Cancel for any.
+// A tensor as a codec has encoded it.
+struct EncodedTensor {
+  absl::string_view codec;
+  uint64_t elements = 0;
+  absl::Span<const uint8_t> bytes;
+};
+
+// Send and Receive are for the executor's thread, SendEncoded for that or one other; Serve for
+// transport threads; Cancel for any.
 //
 // How long a wait may take: until its deadline, and no longer than silence_max after its begin and
 // the last sign of life of the peer in the direction that is waited for. A sign of life is whatever
@@ -99,6 +109,10 @@ class Exchange : public StreamServer {
   // (the deadline or silence) names peer, stage, micro-batch and how long it waited.
   virtual absl::Status Send(int peer_group, const FrameKey& key, absl::Span<const float> values,
                             absl::Time deadline) = 0;
+  // As Send, of a tensor that was encoded elsewhere with the codec that Send would take: the frame
+  // is the same.
+  virtual absl::Status SendEncoded(int peer_group, const FrameKey& key, const EncodedTensor& tensor,
+                                   absl::Time deadline) = 0;
   virtual absl::Status SendDoubles(int peer_group, const FrameKey& key,
                                    absl::Span<const double> values, absl::Time deadline) = 0;
 
@@ -107,6 +121,13 @@ class Exchange : public StreamServer {
   // DeadlineExceeded as above, with how much of the frame has arrived.
   virtual absl::Status Receive(int peer_group, const FrameKey& key, absl::Span<float> values,
                                absl::Time deadline) = 0;
+  // As Receive, but `take` gets the tensor of `elements` values encoded as it came, for the call:
+  // whole, with the link's codec, and of a size that this many values may have. The frame is
+  // consumed once `take` returns OK; its error is returned.
+  virtual absl::Status ReceiveEncoded(
+      int peer_group, const FrameKey& key, uint64_t elements,
+      absl::FunctionRef<absl::Status(absl::Span<const uint8_t> bytes)> take,
+      absl::Time deadline) = 0;
   virtual absl::StatusOr<std::vector<double>> ReceiveDoubles(int peer_group, const FrameKey& key,
                                                              absl::Time deadline) = 0;
 

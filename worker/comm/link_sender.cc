@@ -67,6 +67,25 @@ absl::Status LinkSender::Send(const FrameKey& key, absl::Span<const float> value
   return absl::OkStatus();
 }
 
+absl::Status LinkSender::SendEncoded(const FrameKey& key, const EncodedTensor& tensor,
+                                     absl::Time deadline) {
+  LH_ASSIGN_OR_RETURN(const KindRule* const rule,
+                      Check(key, ElementType::kFloat32, tensor.elements));
+  if (tensor.codec != rule->codec->name() ||
+      tensor.bytes.size() > rule->codec->EncodedSizeMax(tensor.elements)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the ", FrameName(key), " to ", PeerName(context_.link), " is encoded with ", tensor.codec,
+        " to ", tensor.bytes.size(), " bytes, the plan says codec ", rule->codec->name(),
+        " and at most ", rule->codec->EncodedSizeMax(tensor.elements)));
+  }
+  LH_RETURN_IF_ERROR(Reserve(key, deadline));
+  std::string bytes = queue_.TakeBuffer();
+  bytes.resize(kFrameHeaderBytes);
+  bytes.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  Push(key, *rule, tensor.elements, std::move(bytes));
+  return absl::OkStatus();
+}
+
 absl::Status LinkSender::SendDoubles(const FrameKey& key, absl::Span<const double> values,
                                      absl::Time deadline) {
   LH_ASSIGN_OR_RETURN(const KindRule* const rule, Check(key, ElementType::kFloat64, values.size()));

@@ -19,8 +19,8 @@
 
 namespace longhaul::worker {
 
-// Encodes frames on the caller's thread and sends them on its connections' threads. Send is for one
-// thread at a time.
+// Encodes frames on the caller's thread and sends them on its connections' threads. Frames of one
+// kind are sent by one thread at a time.
 class LinkSender {
  public:
   LinkSender(const LinkContext& context, LinkRules rules, Transport& transport);
@@ -28,6 +28,7 @@ class LinkSender {
   ~LinkSender();
 
   absl::Status Send(const FrameKey& key, absl::Span<const float> values, absl::Time deadline);
+  absl::Status SendEncoded(const FrameKey& key, const EncodedTensor& tensor, absl::Time deadline);
   absl::Status SendDoubles(const FrameKey& key, absl::Span<const double> values,
                            absl::Time deadline);
   absl::Status Flush(absl::Time deadline);

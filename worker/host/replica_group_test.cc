@@ -27,10 +27,18 @@ class SilentExchange : public Exchange {
   absl::Status Send(int, const FrameKey&, absl::Span<const float>, absl::Time) override {
     return Unused();
   }
+  absl::Status SendEncoded(int, const FrameKey&, const EncodedTensor&, absl::Time) override {
+    return Unused();
+  }
   absl::Status SendDoubles(int, const FrameKey&, absl::Span<const double>, absl::Time) override {
     return Unused();
   }
   absl::Status Receive(int, const FrameKey&, absl::Span<float>, absl::Time) override {
+    return Unused();
+  }
+  absl::Status ReceiveEncoded(int, const FrameKey&, uint64_t,
+                              absl::FunctionRef<absl::Status(absl::Span<const uint8_t>)>,
+                              absl::Time) override {
     return Unused();
   }
   absl::StatusOr<std::vector<double>> ReceiveDoubles(int, const FrameKey&, absl::Time) override {
