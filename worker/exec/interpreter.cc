@@ -115,22 +115,30 @@ StageExecutor::Interpreter::Interpreter(ExecutorOptions options, compute::Stage<
       sums_of_squares_(stage->parameters().size()),
       slots_(options_.program) {
   CheckOptions();
-  if (options_.collective != nullptr) {
-    reducer_ = std::make_unique<GradientReducer>(*stage_, *options_.collective, *clock_);
-  }
   tied_gradients_ = FindTiedGradients();
-  if (is_first()) {
-    size_t elements_max = 0;
-    for (const absl::Span<float> values : tied_gradients_) {
-      elements_max = std::max(elements_max, values.size());
-    }
-    tied_received_.resize(elements_max);
-  }
   if (batches_ != nullptr) {
     const int64_t rows = options_.spec->train.micro_batch * options_.graph->context;
     tokens_.resize(rows);
     targets_.resize(rows);
   }
+}
+
+absl::Status StageExecutor::Interpreter::Start() {
+  compute::Backend& backend = stage_->backend();
+  LH_ASSIGN_OR_RETURN(timer_, backend.MakeTimer());
+  if (is_first()) {
+    size_t elements_max = 0;
+    for (const absl::Span<float> values : tied_gradients_) {
+      elements_max = std::max(elements_max, values.size());
+    }
+    LH_ASSIGN_OR_RETURN(tied_received_, compute::DeviceArray<float>::Allocate(
+                                            backend, static_cast<int64_t>(elements_max)));
+  }
+  LH_ASSIGN_OR_RETURN(port_, MakeTensorPort(backend, exchange_, options_.links, *clock_));
+  if (options_.collective != nullptr) {
+    reducer_ = std::make_unique<GradientReducer>(*stage_, *options_.collective, *clock_);
+  }
+  return absl::OkStatus();
 }
 
 void StageExecutor::Interpreter::CheckOptions() const {
@@ -168,8 +176,12 @@ absl::StatusOr<StepResult> StageExecutor::Interpreter::RunStep(int64_t step) {
   {
     const Stopwatch total(*clock_, pass_.timings.total);
     if (options_.gradient_tree == nullptr) LH_RETURN_IF_ERROR(stage_->ZeroGradients());
-    LH_RETURN_IF_ERROR(RunProgram(options_.program));
-    LH_RETURN_IF_ERROR(Annotate(stage_->backend().Synchronize(), name_));
+    LH_RETURN_IF_ERROR(RunPass(options_.program));
+  }
+  if (timer_ != nullptr) {
+    // The host waits while the device computes; what counts is when neither gets on.
+    StepTimings& timings = pass_.timings;
+    timings.wait = std::clamp(timings.total - timings.compute, 0.0, timings.wait);
   }
   StepResult result;
   result.step = step;
@@ -192,12 +204,36 @@ absl::StatusOr<EvaluationResult> StageExecutor::Interpreter::Evaluate(int64_t st
   pass_.step = step;
   pass_.evaluation = true;
   if (is_last()) pass_.losses.resize(options_.evaluation_shape.micro_batches);
-  LH_RETURN_IF_ERROR(RunProgram(options_.evaluation_program));
-  LH_RETURN_IF_ERROR(Annotate(stage_->backend().Synchronize(), name_));
+  LH_RETURN_IF_ERROR(RunPass(options_.evaluation_program));
   EvaluationResult result;
   result.loss_sum = LossSum();
   result.targets = batches_ != nullptr ? batches_->validation_targets() : 0;
   return result;
+}
+
+absl::Status StageExecutor::Interpreter::RunPass(const schedule::Program& program) {
+  absl::Status status = RunProgram(program);
+  if (status.ok()) status = Annotate(port_->Finish(Deadline()), name_);
+  if (!status.ok()) {
+    // What is queued yet writes its results into this pass.
+    stage_->backend().Synchronize().IgnoreError();
+    return status;
+  }
+  if (timer_ == nullptr) return absl::OkStatus();
+  LH_ASSIGN_OR_RETURN(const absl::Duration computed, timer_->Take());
+  pass_.timings.compute += absl::ToDoubleSeconds(computed);
+  return absl::OkStatus();
+}
+
+absl::Status StageExecutor::Interpreter::Compute(absl::FunctionRef<absl::Status()> operators) {
+  if (timer_ == nullptr) {
+    const Stopwatch compute(*clock_, pass_.timings.compute);
+    return operators();
+  }
+  LH_RETURN_IF_ERROR(timer_->Begin());
+  absl::Status status = operators();
+  status.Update(timer_->End());
+  return status;
 }
 
 absl::Status StageExecutor::Interpreter::RunProgram(const schedule::Program& program) {
@@ -212,7 +248,7 @@ absl::Status StageExecutor::Interpreter::RunProgram(const schedule::Program& pro
 }
 
 absl::Status StageExecutor::Interpreter::RecvActivation(const Instruction& instruction) {
-  return Receive(instruction, stage_->input(SlotOf(instruction)).As<float>());
+  return Receive(instruction, stage_->input(SlotOf(instruction)));
 }
 
 absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction) {
@@ -224,7 +260,6 @@ absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction)
       batches_->Train(pass_.step, instruction.micro_batch, tokens, targets);
     }
   }
-  const Stopwatch compute(*clock_, pass_.timings.compute);
   compute::ForwardPass pass;
   pass.slot = SlotOf(instruction);
   pass.first_sequence = instruction.micro_batch * options_.spec->train.micro_batch;
@@ -235,31 +270,29 @@ absl::Status StageExecutor::Interpreter::Forward(const Instruction& instruction)
     pass.targets = targets_;
     pass.loss_sum = &pass_.losses[instruction.micro_batch];
   }
-  return stage_->Forward(pass);
+  return Compute([&] { return stage_->Forward(pass); });
 }
 
 absl::Status StageExecutor::Interpreter::SendActivation(const Instruction& instruction) {
-  return Send(instruction, stage_->output(SlotOf(instruction)).As<float>());
+  return Send(instruction, stage_->output(SlotOf(instruction)));
 }
 
 absl::Status StageExecutor::Interpreter::RecvGradient(const Instruction& instruction) {
-  return Receive(instruction, stage_->output_gradient().As<float>());
+  return Receive(instruction, stage_->output_gradient());
 }
 
 absl::Status StageExecutor::Interpreter::Backward(const Instruction& instruction) {
-  const Stopwatch compute(*clock_, pass_.timings.compute);
-  return AddGradients(SlotOf(instruction));
+  return Compute([&] { return AddGradients(SlotOf(instruction)); });
 }
 
 absl::Status StageExecutor::Interpreter::SendGradient(const Instruction& instruction) {
-  return Send(instruction, stage_->input_gradient().As<float>());
+  return Send(instruction, stage_->input_gradient());
 }
 
 absl::Status StageExecutor::Interpreter::SumUses() {
   if (pass_.summed) return absl::OkStatus();
   pass_.summed = true;
-  const Stopwatch compute(*clock_, pass_.timings.compute);
-  return stage_->SumUses();
+  return Compute([this] { return stage_->SumUses(); });
 }
 
 absl::Status StageExecutor::Interpreter::RecvNorms(const Instruction& instruction) {
@@ -270,10 +303,10 @@ absl::Status StageExecutor::Interpreter::RecvNorms(const Instruction& instructio
 
 absl::StatusOr<std::vector<ParameterNorm>> StageExecutor::Interpreter::NormsFromHere() {
   LH_RETURN_IF_ERROR(SumUses());
-  const Stopwatch compute(*clock_, pass_.timings.compute);
   const std::vector<int>& counted = norms_layout_.counted_by(options_.stage);
   const absl::Span<compute::StageParameter<float>> parameters = stage_->parameters();
-  LH_RETURN_IF_ERROR(stage_->GradientSumsOfSquares(absl::MakeSpan(sums_of_squares_)));
+  LH_RETURN_IF_ERROR(
+      Compute([this] { return stage_->GradientSumsOfSquares(absl::MakeSpan(sums_of_squares_)); }));
   std::vector<ParameterNorm> norms;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const int parameter = parameters[i].index;
@@ -321,8 +354,7 @@ absl::Status StageExecutor::Interpreter::OptimizerStep(const Instruction& instru
                                 .weight_decay = train.optimizer.weight_decay,
                                 .gradient_scale = pass_.verdict.gradient_scale,
                                 .step = pass_.step};
-  const Stopwatch compute(*clock_, pass_.timings.compute);
-  return stage_->ApplyAdamW(step);
+  return Compute([&] { return stage_->ApplyAdamW(step); });
 }
 
 int StageExecutor::Interpreter::PeerOf(const Instruction& instruction) const {
@@ -342,14 +374,15 @@ FrameKey StageExecutor::Interpreter::KeyOf(const Instruction& instruction, uint3
 }
 
 absl::Status StageExecutor::Interpreter::Send(const Instruction& instruction,
-                                              absl::Span<const float> values, uint32_t index) {
-  return exchange_->Send(PeerOf(instruction), KeyOf(instruction, index), values, Deadline());
+                                              const compute::DeviceSpan& values, uint32_t index) {
+  return port_->Send(PeerOf(instruction), KeyOf(instruction, index), values, Deadline());
 }
 
 absl::Status StageExecutor::Interpreter::Receive(const Instruction& instruction,
-                                                 absl::Span<float> values, uint32_t index) {
+                                                 const compute::DeviceSpan& values,
+                                                 uint32_t index) {
   const Stopwatch wait(*clock_, pass_.timings.wait);
-  return exchange_->Receive(PeerOf(instruction), KeyOf(instruction, index), values, Deadline());
+  return port_->Receive(PeerOf(instruction), KeyOf(instruction, index), values, Deadline());
 }
 
 absl::StatusOr<std::vector<double>> StageExecutor::Interpreter::ReceiveDoubles(

@@ -7,13 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compute/stage/device_array.h"
 #include "schedule/groups.h"
 #include "worker/exec/gradient_reducer.h"
 #include "worker/exec/norms.h"
 #include "worker/exec/stage_executor.h"
+#include "worker/exec/tensor_port.h"
 #include "worker/exec/verdict.h"
 
 namespace longhaul::worker {
@@ -23,6 +26,8 @@ class StageExecutor::Interpreter {
  public:
   Interpreter(ExecutorOptions options, compute::Stage<float>* stage, Exchange* exchange,
               const data::Batches* batches, DirectiveBox* directives, Clock* clock);
+  // Before anything else: takes the memory that it needs of the stage's device.
+  absl::Status Start();
 
   absl::StatusOr<StepResult> RunStep(int64_t step);
   absl::StatusOr<EvaluationResult> Evaluate(int64_t step);
@@ -50,6 +55,8 @@ class StageExecutor::Interpreter {
   };
 
   void CheckOptions() const;
+  // Runs the program and waits for all that it has queued and sent.
+  absl::Status RunPass(const schedule::Program& program);
   absl::Status RunProgram(const schedule::Program& program);
 
   absl::Status RecvActivation(const Instruction& instruction);
@@ -72,6 +79,8 @@ class StageExecutor::Interpreter {
   absl::Status SendVerdict(const Instruction& instruction);
   absl::Status OptimizerStep(const Instruction& instruction);
 
+  // Runs operators; the device's time counts where they are only queued.
+  absl::Status Compute(absl::FunctionRef<absl::Status()> operators);
   // Backward of a micro-batch into the accumulators, which its stage's replicas sum from the step's
   // last one on.
   absl::Status AddGradients(int slot);
@@ -83,9 +92,9 @@ class StageExecutor::Interpreter {
   // The group at the other end of a send or receive, and the key of its frame.
   int PeerOf(const Instruction& instruction) const;
   FrameKey KeyOf(const Instruction& instruction, uint32_t index = 0) const;
-  absl::Status Send(const Instruction& instruction, absl::Span<const float> values,
+  absl::Status Send(const Instruction& instruction, const compute::DeviceSpan& values,
                     uint32_t index = 0);
-  absl::Status Receive(const Instruction& instruction, absl::Span<float> values,
+  absl::Status Receive(const Instruction& instruction, const compute::DeviceSpan& values,
                        uint32_t index = 0);
   absl::StatusOr<std::vector<double>> ReceiveDoubles(const Instruction& instruction);
   absl::Time Deadline() const { return clock_->Now() + options_.wait_max; }
@@ -114,13 +123,15 @@ class StageExecutor::Interpreter {
   const schedule::Groups training_groups_, evaluation_groups_;
   const std::string name_;  // "stage 1 replica 2"
   const NormsLayout norms_layout_;
-  std::unique_ptr<GradientReducer> reducer_;  // null: one replica
+  std::unique_ptr<compute::DeviceTimer> timer_;  // null on the CPU
+  std::unique_ptr<GradientReducer> reducer_;     // null: one replica
   std::vector<absl::Span<float>> tied_gradients_;
-  std::vector<float> tied_received_;       // first stage: the head use's accumulator as it came
-  std::vector<int32_t> tokens_, targets_;  // of one micro-batch; first and last stage
-  std::vector<double> sums_of_squares_;    // by position in the stage's parameters
-  schedule::SlotMap slots_;                // of the program that runs
+  compute::DeviceArray<float> tied_received_;  // first stage: the head use's accumulator as it came
+  std::vector<int32_t> tokens_, targets_;      // of one micro-batch; first and last stage
+  std::vector<double> sums_of_squares_;        // by position in the stage's parameters
+  schedule::SlotMap slots_;                    // of the program that runs
   Pass pass_;
+  std::unique_ptr<TensorPort> port_;
 };
 
 }  // namespace longhaul::worker

@@ -3,7 +3,6 @@
 #include "compute/ops/add.h"
 #include "model/stage_parameters.h"
 #include "worker/exec/interpreter.h"
-#include "worker/exec/stopwatch.h"
 
 namespace longhaul::worker {
 
@@ -23,7 +22,8 @@ std::vector<absl::Span<float>> StageExecutor::Interpreter::FindTiedGradients() c
 absl::Status StageExecutor::Interpreter::SendTied(const Instruction& instruction) {
   LH_RETURN_IF_ERROR(SumUses());
   for (size_t i = 0; i < tied_gradients_.size(); ++i) {
-    LH_RETURN_IF_ERROR(Send(instruction, tied_gradients_[i], static_cast<uint32_t>(i)));
+    const compute::DeviceSpan values(tied_gradients_[i]);
+    LH_RETURN_IF_ERROR(Send(instruction, values, static_cast<uint32_t>(i)));
   }
   return absl::OkStatus();
 }
@@ -32,17 +32,18 @@ absl::Status StageExecutor::Interpreter::RecvTiedGradient(const Instruction& ins
   LH_RETURN_IF_ERROR(SumUses());
   for (size_t i = 0; i < tied_gradients_.size(); ++i) {
     const absl::Span<float> own = tied_gradients_[i];
-    const absl::Span<float> head = absl::MakeSpan(tied_received_).first(own.size());
-    LH_RETURN_IF_ERROR(Receive(instruction, head, static_cast<uint32_t>(i)));
-    const Stopwatch compute(*clock_, pass_.timings.compute);
-    LH_RETURN_IF_ERROR(compute::Add<float>(stage_->backend(), own, head, own));
+    const absl::Span<float> head = tied_received_.Part(0, static_cast<int64_t>(own.size()));
+    LH_RETURN_IF_ERROR(Receive(instruction, compute::DeviceSpan(head), static_cast<uint32_t>(i)));
+    LH_RETURN_IF_ERROR(
+        Compute([&] { return compute::Add<float>(stage_->backend(), own, head, own); }));
   }
   return absl::OkStatus();
 }
 
 absl::Status StageExecutor::Interpreter::RecvTiedSum(const Instruction& instruction) {
   for (size_t i = 0; i < tied_gradients_.size(); ++i) {
-    LH_RETURN_IF_ERROR(Receive(instruction, tied_gradients_[i], static_cast<uint32_t>(i)));
+    const compute::DeviceSpan values(tied_gradients_[i]);
+    LH_RETURN_IF_ERROR(Receive(instruction, values, static_cast<uint32_t>(i)));
   }
   return absl::OkStatus();
 }

@@ -2,15 +2,22 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "worker/exec/interpreter.h"
 
 namespace longhaul::worker {
 
-StageExecutor::StageExecutor(ExecutorOptions options, compute::Stage<float>* stage,
-                             Exchange* exchange, const data::Batches* batches,
-                             DirectiveBox* directives, Clock* clock)
-    : interpreter_(std::make_unique<Interpreter>(std::move(options), stage, exchange, batches,
-                                                 directives, clock)) {}
+absl::StatusOr<std::unique_ptr<StageExecutor>> StageExecutor::Create(
+    ExecutorOptions options, compute::Stage<float>* stage, Exchange* exchange,
+    const data::Batches* batches, DirectiveBox* directives, Clock* clock) {
+  auto interpreter = std::make_unique<Interpreter>(std::move(options), stage, exchange, batches,
+                                                   directives, clock);
+  LH_RETURN_IF_ERROR(interpreter->Start());
+  return std::unique_ptr<StageExecutor>(new StageExecutor(std::move(interpreter)));
+}
+
+StageExecutor::StageExecutor(std::unique_ptr<Interpreter> interpreter)
+    : interpreter_(std::move(interpreter)) {}
 
 StageExecutor::~StageExecutor() = default;
 

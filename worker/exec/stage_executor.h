@@ -38,12 +38,12 @@ class DirectiveBox {
   std::atomic<Directive> pending_{Directive::kNone};
 };
 
-// What a step cost this stage; seconds of the executor's thread. What is left of the total is
-// sending (encoding above all) and reading batches.
+// What a step cost this stage, in seconds. What is left of the total is sending (encoding above
+// all) and reading batches.
 struct StepTimings {
-  double total = 0;
-  double compute = 0;  // in the operators, the norm and the optimizer
-  double wait = 0;     // in receives, decoding included, and in collectives
+  double total = 0;    // of the executor's thread
+  double compute = 0;  // in the operators, the norm and the optimizer: the thread's, or the card's
+  double wait = 0;     // in receives, decoding included, and in collectives; no card computed then
 };
 
 struct StepResult {
@@ -74,6 +74,7 @@ struct ExecutorOptions {
   schedule::Program program;
   schedule::Shape evaluation_shape;
   schedule::Program evaluation_program;       // empty instructions: no validation split
+  std::vector<LinkOptions> links;             // the exchange's; cards prepare for them
   absl::Duration wait_max = absl::Hours(24);  // of a single wait for a peer that is there
   Collective* collective = nullptr;           // of the stage's replicas; null: there is one
   // For the group's micro-batches of a step: gradients are summed over a tree. Null: in order.
@@ -87,9 +88,10 @@ struct ExecutorOptions {
 class StageExecutor {
  public:
   // `batches`: first and last stage; null elsewhere. `directives`: first stage's first replica;
-  // null elsewhere.
-  StageExecutor(ExecutorOptions options, compute::Stage<float>* stage, Exchange* exchange,
-                const data::Batches* batches, DirectiveBox* directives, Clock* clock);
+  // null elsewhere. ResourceExhausted if the stage's device has no memory left for what it needs.
+  static absl::StatusOr<std::unique_ptr<StageExecutor>> Create(
+      ExecutorOptions options, compute::Stage<float>* stage, Exchange* exchange,
+      const data::Batches* batches, DirectiveBox* directives, Clock* clock);
   ~StageExecutor();
 
   // Runs the program once: optimizer step `step` (1-based), which must follow the stage's state. An
@@ -109,6 +111,7 @@ class StageExecutor {
 
  private:
   class Interpreter;
+  explicit StageExecutor(std::unique_ptr<Interpreter> interpreter);
   std::unique_ptr<Interpreter> interpreter_;
 };
 

@@ -266,6 +266,7 @@ ExecutorOptions StageJob::MakeExecutorOptions() {
   options.program = plan_.program;
   options.evaluation_shape = plan_.evaluation_shape;
   options.evaluation_program = plan_.evaluation_program;
+  options.links = plan_.links;
   options.wait_max = kPeerBusyMax;
   options.collective = replicas_.collective();
   options.gradient_tree = gradient_tree_.get();
@@ -275,19 +276,21 @@ ExecutorOptions StageJob::MakeExecutorOptions() {
 
 absl::Status StageJob::TrainSteps(Exchange& exchange) {
   const run::RunSpec& spec = assignment_.spec;
-  StageExecutor executor(MakeExecutorOptions(), stage_.get(), &exchange,
-                         plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
-                         assignment_.stage == 0 ? &directives_ : nullptr, dependencies_.clock);
+  LH_ASSIGN_OR_RETURN(
+      const std::unique_ptr<StageExecutor> executor,
+      StageExecutor::Create(MakeExecutorOptions(), stage_.get(), &exchange,
+                            plan_.is_first || plan_.is_last ? &*batches_ : nullptr,
+                            assignment_.stage == 0 ? &directives_ : nullptr, dependencies_.clock));
   DivergenceWatch divergence(plan_.graph, *stage_, assignment_.start_step, spec.train.steps);
   for (int64_t step = assignment_.start_step + 1; step <= spec.train.steps; ++step) {
     divergence.BeforeStep();
-    LH_ASSIGN_OR_RETURN(const StepResult result, executor.RunStep(step));
+    LH_ASSIGN_OR_RETURN(const StepResult result, executor->RunStep(step));
     LH_ASSIGN_OR_RETURN(const std::optional<Divergence> diverged, divergence.AfterStep(result));
     {
       std::lock_guard<std::mutex> lock(mutex_);
       completed_step_ = step;
     }
-    LH_ASSIGN_OR_RETURN(const StepReport report, MakeReport(executor, result));
+    LH_ASSIGN_OR_RETURN(const StepReport report, MakeReport(*executor, result));
     outbox_.AddReport(report);
     if (diverged) {
       divergence_ = diverged->order;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "compute/testing/op_testing.h"
 #include "model/buffer_plan.h"
 #include "model/family.h"
 #include "schedule/replay.h"
@@ -45,11 +46,20 @@ std::vector<model::OpRange> CutEvenly(const model::Graph& graph, const ClusterOp
   return ranges;
 }
 
-std::vector<uint32_t> Bits(const compute::StageParameter<float>& parameter) {
+// Of memory of the stage's device.
+std::vector<float> Values(compute::Stage<float>& stage, absl::Span<const float> values) {
+  std::vector<float> copy(values.size());
+  Must(stage.backend().CopyToHost(copy.data(), values.data(), values.size() * sizeof(float)));
+  Must(stage.backend().Synchronize());
+  return copy;
+}
+
+std::vector<uint32_t> Bits(compute::Stage<float>& stage,
+                           const compute::StageParameter<float>& parameter) {
   std::vector<uint32_t> bits;
   for (const absl::Span<float> values :
        {parameter.weights, parameter.first_moment, parameter.second_moment}) {
-    for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+    for (const float value : Values(stage, values)) bits.push_back(std::bit_cast<uint32_t>(value));
   }
   return bits;
 }
@@ -57,8 +67,9 @@ std::vector<uint32_t> Bits(const compute::StageParameter<float>& parameter) {
 void AddState(const model::Graph& graph, compute::Stage<float>& stage, StateBits& state) {
   for (const compute::StageParameter<float>& parameter : stage.parameters()) {
     const std::string& name = graph.parameters[parameter.index].name;
-    const auto [known, added] = state.emplace(name, Bits(parameter));
-    LH_CHECK(added || known->second == Bits(parameter), name, " differs between stages");
+    const std::vector<uint32_t> bits = Bits(stage, parameter);
+    const auto [known, added] = state.emplace(name, bits);
+    LH_CHECK(added || known->second == bits, name, " differs between stages");
   }
 }
 
@@ -69,7 +80,7 @@ void AddGradients(const model::Graph& graph, compute::Stage<float>& stage,
   for (const compute::StageGradient<float>& gradient : stage.gradients()) {
     if (!seen.insert(gradient.use.parameter).second) continue;
     const std::string& name = graph.parameters[gradient.use.parameter].name;
-    const std::vector<float> values(gradient.values.begin(), gradient.values.end());
+    const std::vector<float> values = Values(stage, gradient.values);
     const auto [known, added] = gradients.emplace(name, values);
     LH_CHECK(added || known->second == values, name, "'s gradient differs between groups");
   }
@@ -179,8 +190,10 @@ void ExecutorCluster::BuildGroup(int group, const ExecutorOptions& shared,
   stage_options.range = ranges_[stage];
   stage_options.micro_batch = spec_.train.micro_batch;
   stage_options.slots = programs[group].slots;
-  parts.backend = compute::MakeCpuBackend(options_.threads);
+  const bool on_card = !options_.cards.empty() && options_.cards[group];
+  parts.backend = on_card ? compute::TestCudaBackend() : compute::MakeCpuBackend(options_.threads);
   stage_options.recompute = options_.recompute;
+  if (on_card && options_.bfloat16) stage_options.precision = model::Precision::kBFloat16;
   parts.stage =
       Get(compute::Stage<float>::Create(graph_, stage_options, *parts.backend, spec_.train.seed));
   if (options_.exact_replicas) {
@@ -201,11 +214,12 @@ void ExecutorCluster::BuildGroup(int group, const ExecutorOptions& shared,
   options.evaluation_program =
       schedule::GenerateEvaluationOf(shared.evaluation_shape, stage, options.replica);
   options.collective = parts.collective.get();
+  options.links = MakeExchangeOptions(group, programs).links;
   options.gradient_tree = parts.tree.get();
   const bool has_batches = stage == 0 || stage == options_.stages - 1;
-  parts.executor = std::make_unique<StageExecutor>(
+  parts.executor = Get(StageExecutor::Create(
       std::move(options), parts.stage.get(), parts.exchange.get(),
-      has_batches ? &data_.batches() : nullptr, group == 0 ? &directives_ : nullptr, &clock_);
+      has_batches ? &data_.batches() : nullptr, group == 0 ? &directives_ : nullptr, &clock_));
 }
 
 ExecutorCluster::~ExecutorCluster() {

@@ -36,8 +36,10 @@ struct ClusterOptions {
   bool llama = false;          // with grouped queries and dropout, instead of the GPT-2
   bool inside_blocks = false;  // cut anywhere, not between blocks
   bool recompute = false;
-  std::string codec = "none";  // of every link
-  int threads = 1;             // of each stage's backend
+  std::string codec = "none";    // of every link
+  int threads = 1;               // of each stage's backend
+  std::vector<bool> cards = {};  // by group: on an emulated card; empty: none
+  bool bfloat16 = false;         // that cards compute in
   ClusterDataOptions data = {};
   absl::Duration wait_max = absl::Seconds(60);
 };
