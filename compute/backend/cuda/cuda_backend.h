@@ -53,6 +53,8 @@ class CudaBackend final : public Backend {
   int threads() const override { return 1; }
   void ParallelFor(int64_t tasks, absl::FunctionRef<void(int64_t)> task) override;
 
+  int device() const { return device_.index(); }  // as CUDA counts them
+
   // For the kernels. -----------------------------------------------------------------------------
 
   // Makes the device the calling thread's current one, as launches on its stream need it.

@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include "compute/backend/cuda/emulated/state.h"
 
 // The machine, its devices and errors.
@@ -127,5 +129,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::strcpy(properties->name, "emulated");
   properties->totalGlobalMem = TheMachine().memory_bytes;
   properties->multiProcessorCount = 4;
+  return call.error();
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  const Call call;
+  const cudaError_t error = CheckDevice(device);
+  if (error != cudaSuccess) return Note(error);
+  std::snprintf(id, static_cast<size_t>(length), "0000:%02x:00.0",
+                static_cast<unsigned>(device + 1));
   return call.error();
 }
