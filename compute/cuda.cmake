@@ -6,6 +6,7 @@ set(CUDA_HOST_SOURCES
     backend/cuda/cuda_device.cc
     backend/cuda/cuda_recording.cc
     backend/cuda/cuda_status.cc
+    backend/cuda/lt_product.cc
     backend/cuda/cuda_streams.cc
     backend/cuda/cuda_timer.cc
     backend/cuda/launch_window.cc
@@ -23,6 +24,7 @@ set(CUDA_KERNEL_SOURCES
     ops/gelu_cuda.cu
     ops/layer_norm_cuda.cu
     ops/linear_cuda.cu
+    ops/linear_gelu_cuda.cu
     ops/rms_norm_cuda.cu
     ops/rotary_cuda.cu
     ops/softmax_cross_entropy_cuda.cu
@@ -34,6 +36,7 @@ set(CUDA_KERNEL_SOURCES
 # A C++ file for each .cu file: a file has one language in a folder.
 set(EMULATED_SOURCES
     backend/cuda/emulated/cublas.cc
+    backend/cuda/emulated/cublas_lt.cc
     backend/cuda/emulated/events.cc
     backend/cuda/emulated/fibers.cc
     backend/cuda/emulated/memory.cc
@@ -55,7 +58,7 @@ target_compile_options(longhaul_compute_cuda_emulated PRIVATE -Wno-subobject-lin
 
 if(NOT LONGHAUL_SANITIZE STREQUAL "thread")  # as testing/op_testing.h says
   longhaul_test(cuda_emulated_test
-    SOURCES backend/cuda/cuda_backend_test.cc
+    SOURCES backend/cuda/cuda_backend_test.cc backend/cuda/lt_product_test.cc
             backend/cuda/cuda_streams_test.cc
             backend/cuda/emulated/emulation_test.cc
             stage/cuda_stage_test.cc
@@ -75,7 +78,7 @@ set_target_properties(longhaul_compute_cuda PROPERTIES CUDA_STANDARD_REQUIRED OF
 target_compile_options(longhaul_compute_cuda PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
 target_link_libraries(longhaul_compute_cuda
-  PUBLIC longhaul_compute CUDA::cudart_static CUDA::cublas)
+  PUBLIC longhaul_compute CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
 
 # The same tests of the operators and streams, on a card. Without one they are skipped, and the
 # number is said.

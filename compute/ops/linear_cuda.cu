@@ -1,5 +1,8 @@
+#include <type_traits>
+
 #include "base/status_macros.h"
 #include "compute/backend/cuda/column_sums.cuh"
+#include "compute/backend/cuda/lt_product.h"
 #include "compute/backend/cuda/matrix_product.h"
 #include "compute/ops/linear.h"
 
@@ -29,6 +32,20 @@ template <typename T>
 absl::Status CudaKernels<T>::LinearForward(const LinearShape& shape, absl::Span<const T> input,
                                            absl::Span<const T> weight, absl::Span<const T> bias,
                                            absl::Span<T> output) const {
+  if constexpr (!std::is_same_v<T, double>) {
+    if (!bias.empty()) {
+      LH_ASSIGN_OR_RETURN(const bool done,
+                          backend_.Run(cuda::LtProduct<T>{.rows = shape.rows,
+                                                          .columns = shape.out,
+                                                          .inner = shape.in,
+                                                          .a = {input.data(), false},
+                                                          .b = {weight.data(), true},
+                                                          .c = output.data(),
+                                                          .epilogue = cuda::Epilogue::kBias,
+                                                          .bias = bias.data()}));
+      if (done) return absl::OkStatus();
+    }
+  }
   LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.out, shape.in,
                                        {input.data(), false}, {weight.data(), true}, false,
                                        output.data()));

@@ -12,7 +12,7 @@ class LinearGeluTest : public ::testing::Test {};
 TYPED_TEST_SUITE(LinearGeluTest, ElementTypes);
 
 // Sizes that products with epilogues take, and some that they do not.
-const LinearShape kShapes[] = {{16, 24, 32}, {7, 16, 8}, {5, 3, 11}};
+const LinearShape kShapes[] = {{16, 24, 32}, {7, 16, 8}, {6, 8, 4}, {6, 4, 8}, {5, 3, 11}};
 
 struct Outputs {
   Values linear, output;

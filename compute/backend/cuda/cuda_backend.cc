@@ -15,7 +15,7 @@ namespace longhaul::compute {
 namespace {
 
 // Of our kernels' bits: the number rises with every change of them.
-constexpr int kKernelRevision = 2;
+constexpr int kKernelRevision = 3;
 // What cuBLAS advises for Hopper; given, so that it allocates nothing by itself and its choice of
 // algorithm does not depend on what else runs.
 constexpr size_t kCublasWorkspaceBytes = size_t{32} << 20;
@@ -57,10 +57,13 @@ absl::Status CudaBackend::Start() {
                             static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   LH_RETURN_IF_ERROR(
       CublasStatus(cublasSetMathMode(cublas_, static_cast<cublasMath_t>(kMathMode)), name));
+  LH_ASSIGN_OR_RETURN(
+      lt_, cuda::LtProducts::Make(stream_, cublas_workspace_->data(), kCublasWorkspaceBytes));
   int cublas_version = 0;
   LH_RETURN_IF_ERROR(CublasStatus(cublasGetVersion(cublas_, &cublas_version), name));
-  numeric_class_ = absl::StrCat("cuda-longhaul-", kKernelRevision, "-sm", properties.major,
-                                properties.minor, "-cublas-", cublas_version, "-f32");
+  numeric_class_ =
+      absl::StrCat("cuda-longhaul-", kKernelRevision, "-sm", properties.major, properties.minor,
+                   "-cublas-", cublas_version, "-lt-", cublasLtGetVersion(), "-f32");
   return absl::OkStatus();
 }
 

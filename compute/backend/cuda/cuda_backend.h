@@ -17,6 +17,7 @@
 #include "compute/backend/cuda/cuda_kernels.h"
 #include "compute/backend/cuda/cuda_streams.h"
 #include "compute/backend/cuda/launch_window.h"
+#include "compute/backend/cuda/lt_product.h"
 #include "compute/backend/cuda/pinned_ring.h"
 
 namespace longhaul::compute {
@@ -66,6 +67,14 @@ class CudaBackend final : public Backend {
   // Called before so many operations are queued, as LaunchWindow counts them. Waits where the host
   // is far ahead of the device, DeadlineExceeded if that hangs.
   absl::Status Admit(int operations = 1) { return window_.Admit(stream_, operations); }
+  // As cuda::LtProducts::Run.
+  template <typename T>
+  absl::StatusOr<bool> Run(const cuda::LtProduct<T>& product) {
+    const absl::Status admitted = Admit();
+    if (!admitted.ok()) return admitted;
+    stream();
+    return lt_->Run(product);
+  }
 
   // Device memory for one operator: what it holds is lost with the next call. Grows where it must,
   // which waits for the stream; so the largest operators should come first.
@@ -102,6 +111,7 @@ class CudaBackend final : public Backend {
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<PinnedRing> uploads_;
   cublasHandle_t cublas_ = nullptr;
+  std::unique_ptr<cuda::LtProducts> lt_;
   std::unique_ptr<Buffer> cublas_workspace_;
   std::unique_ptr<Buffer> scratch_;
   int scratch_generation_ = 0;

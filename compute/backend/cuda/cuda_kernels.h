@@ -83,6 +83,10 @@ class CudaKernels final : public OperatorKernels<T> {
                               const AddNormTensors<T>& tensors) const override;
   absl::Status NormBackwardOnto(const NormShape& shape,
                                 const NormGradientTensors<T>& tensors) const override;
+  absl::Status LinearGeluForward(const LinearShape& shape,
+                                 const LinearGeluTensors<T>& tensors) const override;
+  absl::Status GeluLinearBackward(const LinearShape& shape,
+                                  const GeluLinearGradientTensors<T>& tensors) const override;
 
  private:
   CudaBackend& backend_;

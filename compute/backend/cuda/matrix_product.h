@@ -6,14 +6,9 @@
 
 #include "absl/status/status.h"
 #include "compute/backend/cuda/cuda_backend.h"
+#include "compute/backend/cuda/operand.h"
 
 namespace longhaul::compute::cuda {
-
-template <typename T>
-struct Operand {
-  const T* values;
-  bool transposed;  // stored as its transpose, rows one after the other
-};
 
 // Rows one after the other: c [rows, columns] = a [rows, inner] b [inner, columns], or += with
 // `add`. Summed in Wide<T>; Result is T or Wide<T>. InvalidArgument if an extent does not fit

@@ -1,0 +1,69 @@
+#include <type_traits>
+
+#include "base/status_macros.h"
+#include "compute/backend/cuda/column_sums.cuh"
+#include "compute/backend/cuda/lt_product.h"
+#include "compute/backend/cuda/matrix_product.h"
+#include "compute/ops/linear_gelu.h"
+
+namespace longhaul::compute {
+
+template <typename T>
+absl::Status CudaKernels<T>::LinearGeluForward(const LinearShape& shape,
+                                               const LinearGeluTensors<T>& tensors) const {
+  if constexpr (!std::is_same_v<T, double>) {
+    LH_ASSIGN_OR_RETURN(const bool done,
+                        backend_.Run(cuda::LtProduct<T>{.rows = shape.rows,
+                                                        .columns = shape.out,
+                                                        .inner = shape.in,
+                                                        .a = {tensors.input.data(), false},
+                                                        .b = {tensors.weight.data(), true},
+                                                        .c = tensors.output.data(),
+                                                        .epilogue = cuda::Epilogue::kGeluOfBias,
+                                                        .bias = tensors.bias.data(),
+                                                        .extra = tensors.linear.data()}));
+    if (done) return absl::OkStatus();
+  }
+  return OperatorKernels<T>::LinearGeluForward(shape, tensors);
+}
+
+// The weight's gradient first: the input's may be written over the GELU's output.
+template <typename T>
+absl::Status CudaKernels<T>::GeluLinearBackward(const LinearShape& shape,
+                                                const GeluLinearGradientTensors<T>& tensors) const {
+  LH_RETURN_IF_ERROR(cuda::Multiply<T>(
+      backend_, shape.out, shape.in, shape.rows, {tensors.output_gradient.data(), true},
+      {tensors.gelu_output.data(), false}, true, tensors.weight_gradient.data()));
+  if (!tensors.bias_gradient.empty()) {
+    LH_RETURN_IF_ERROR(cuda::AddColumnSums(backend_, "linear backward", shape.rows, shape.out,
+                                           tensors.output_gradient.data(),
+                                           tensors.bias_gradient.data()));
+  }
+  if constexpr (!std::is_same_v<T, double>) {
+    LH_ASSIGN_OR_RETURN(const bool done, backend_.Run(cuda::LtProduct<T>{
+                                             .rows = shape.rows,
+                                             .columns = shape.in,
+                                             .inner = shape.out,
+                                             .a = {tensors.output_gradient.data(), false},
+                                             .b = {tensors.weight.data(), false},
+                                             .c = tensors.input_gradient.data(),
+                                             .epilogue = cuda::Epilogue::kGeluGradient,
+                                             .extra = const_cast<T*>(tensors.gelu_input.data())}));
+    if (done) return absl::OkStatus();
+  }
+  LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.in, shape.out,
+                                       {tensors.output_gradient.data(), false},
+                                       {tensors.weight.data(), false}, false, tensors.own.data()));
+  return GeluBackward(tensors.gelu_input, tensors.own, tensors.input_gradient);
+}
+
+#define LONGHAUL_INSTANTIATE(T)                                                               \
+  template absl::Status CudaKernels<T>::LinearGeluForward(const LinearShape&,                 \
+                                                          const LinearGeluTensors<T>&) const; \
+  template absl::Status CudaKernels<T>::GeluLinearBackward(                                   \
+      const LinearShape&, const GeluLinearGradientTensors<T>&) const;
+LONGHAUL_INSTANTIATE(float)
+LONGHAUL_INSTANTIATE(double)
+LONGHAUL_INSTANTIATE(BFloat16)
+
+}  // namespace longhaul::compute
