@@ -1,4 +1,5 @@
-// Nodes of one host share its cores: how much slower each is when all of them work.
+// Nodes of one host share its cores, and some a card: how much slower each is when all of them
+// work.
 #ifndef LONGHAUL_COORDINATOR_PLAN_HOST_SHARING_H_
 #define LONGHAUL_COORDINATOR_PLAN_HOST_SHARING_H_
 
@@ -9,7 +10,9 @@
 
 namespace longhaul::coordinator {
 
-// The hosts of some chosen nodes. A node whose host has no name has a host of its own.
+// The hosts of some chosen nodes. A node whose host has no name has a host of its own. A card
+// counts as a host with one core, which each of its nodes takes whole while it computes; it takes
+// nothing of its machine's cores.
 struct Hosts {
   std::vector<int> host;             // by chosen node: index into `cores` and `threads`
   std::vector<double> node_threads;  // by chosen node: at most the host's cores, since the node was

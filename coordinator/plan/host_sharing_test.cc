@@ -48,6 +48,18 @@ TEST(Hosts, WithoutAHostOrItsCoresNothingIsShared) {
               ElementsAre(1, 1));
 }
 
+TEST(Hosts, ACardIsSharedByThoseThatNameItAndNotWithItsMachine) {
+  std::vector<NodeProfile> nodes;
+  for (const char* card : {"x", "x", "y", "", ""}) {
+    nodes.push_back(Worker("c", "h", 1, 8));
+    nodes.back().device_kind = DeviceKind::kCuda;
+    nodes.back().device_uuid = card;
+  }
+  nodes.push_back(Worker("p", "h", 1, 1));
+  EXPECT_THAT(SharesOf(nodes, {0, 1, 2, 3, 4, 5}), ElementsAre(0.5, 0.5, 1, 1, 1, 1));
+  EXPECT_THAT(SharesOf(nodes, {0, 2, 5}), ElementsAre(1, 1, 1));
+}
+
 TEST(FastestNodes, PrefersTheHostThatIsNotCrowded) {
   const std::vector<NodeProfile> nodes = {Worker("a", "h", 1, 1), Worker("b", "h", 1, 1),
                                           Worker("c", "i", 1, 1)};

@@ -17,6 +17,10 @@ double HigherMeasured(double a, double b) {
   return std::max(IsMeasured(a) ? a : 0, IsMeasured(b) ? b : 0);
 }
 
+double CardRate(const NodeProfile& node) {
+  return node.device_kind == DeviceKind::kCuda ? node.bytes_per_second : 0;
+}
+
 }  // namespace
 
 Links::Links(absl::Span<const LinkProfile> profiles) {
@@ -32,6 +36,8 @@ Link Links::Between(const NodeProfile& from, const NodeProfile& to) const {
   const bool same_site = from.site == to.site;
   Link link = same_host ? kHostLink : same_site ? kLanLink : kWanLink;
   link.crosses_sites = !same_site;
+  link.from_card_bytes_per_second = CardRate(from);
+  link.to_card_bytes_per_second = CardRate(to);
   auto found = measured_.find({from.site, to.site});
   if (found == measured_.end()) found = measured_.find({to.site, from.site});
   if (found == measured_.end()) return link;

@@ -16,6 +16,9 @@ struct Link {
   double latency_seconds = 0;   // one way
   double bytes_per_second = 0;  // above 0
   bool crosses_sites = false;
+  // Memory rates of the cards at its ends, which encode and decode there; 0: a processor does.
+  double from_card_bytes_per_second = 0;
+  double to_card_bytes_per_second = 0;
 };
 
 // Assumed where nothing was measured: within one host, within one site, and between sites.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
+#include "coordinator/plan/device.h"
 #include "coordinator/plan/planner.h"
 #include "run/fields.h"
 
@@ -27,10 +28,12 @@ constexpr double kMillisecondsMax = 1e6;
 
 // As written, before units are converted.
 struct NodeEntry {
-  std::string name, site, host, numeric_class;
+  std::string name, site, host, numeric_class, card;
+  DeviceKind device = DeviceKind::kCpu;
   int64_t host_cores = 0;
   int64_t threads = 1;
   double gigaflops = 0;
+  double bf16_gigaflops = 0;
   double gigabytes_per_second = 10;
   int64_t mebibytes = 0;
   bool trusted_network = true;
@@ -43,17 +46,21 @@ struct LinkEntry {
 
 std::vector<run::Field> FieldsOf(NodeEntry& node) {
   constexpr auto kRequired = run::Presence::kRequired;
-  return {{"name", run::Text{&node.name}, kRequired},
-          {"site", run::Text{&node.site}, kRequired},
-          {"host", run::Text{&node.host}},
-          {"host_cores", run::Whole{&node.host_cores, 1, kCoresMax}},
-          {"threads", run::Whole{&node.threads, 1, kCoresMax}},
-          {"gigaflops", run::Real{&node.gigaflops, kGigaflopsMin, kGigaflopsMax}, kRequired},
-          {"memory_gigabytes_per_second",
-           run::Real{&node.gigabytes_per_second, kGigabytesMin, kGigabytesMax}},
-          {"memory_mebibytes", run::Whole{&node.mebibytes, 1, kMebibytesMax}, kRequired},
-          {"numeric_class", run::Text{&node.numeric_class}},
-          {"trusted_network", run::Flag{&node.trusted_network}}};
+  return {
+      {"name", run::Text{&node.name}, kRequired},
+      {"site", run::Text{&node.site}, kRequired},
+      {"host", run::Text{&node.host}},
+      {"host_cores", run::Whole{&node.host_cores, 1, kCoresMax}},
+      {"threads", run::Whole{&node.threads, 1, kCoresMax}},
+      {"gigaflops", run::Real{&node.gigaflops, kGigaflopsMin, kGigaflopsMax}, kRequired},
+      {"device", run::Enum(&node.device, {NameOf(DeviceKind::kCpu), NameOf(DeviceKind::kCuda)})},
+      {"bf16_gigaflops", run::Real{&node.bf16_gigaflops, kGigaflopsMin, kGigaflopsMax}},
+      {"card", run::Text{&node.card}},
+      {"memory_gigabytes_per_second",
+       run::Real{&node.gigabytes_per_second, kGigabytesMin, kGigabytesMax}},
+      {"memory_mebibytes", run::Whole{&node.mebibytes, 1, kMebibytesMax}, kRequired},
+      {"numeric_class", run::Text{&node.numeric_class}},
+      {"trusted_network", run::Flag{&node.trusted_network}}};
 }
 
 std::vector<run::Field> FieldsOf(LinkEntry& link) {
@@ -70,11 +77,16 @@ NodeProfile ProfileOf(const NodeEntry& entry) {
           .host = entry.host,
           .host_cores = static_cast<int>(entry.host_cores),
           .flops_per_second = entry.gigaflops * 1e9,
+          .bfloat16_flops_per_second = entry.bf16_gigaflops * 1e9,
           .bytes_per_second = entry.gigabytes_per_second * 1e9,
           .threads = static_cast<int>(entry.threads),
           .memory_bytes = entry.mebibytes << 20,
-          .numeric_class = entry.numeric_class,
-          .trusted_network = entry.trusted_network};
+          .numeric_class = entry.numeric_class.empty() && entry.device == DeviceKind::kCuda
+                               ? NameOf(entry.device)
+                               : entry.numeric_class,
+          .trusted_network = entry.trusted_network,
+          .device_kind = entry.device,
+          .device_uuid = entry.card};
 }
 
 LinkProfile ProfileOf(const LinkEntry& entry) {
@@ -87,6 +99,20 @@ LinkProfile ProfileOf(const LinkEntry& entry) {
 absl::Status ErrorAt(const run::KeyLines& lines, const std::string& key,
                      absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(lines.Where(key), ": '", key, "': ", message));
+}
+
+// What only cards have, and must.
+absl::Status CheckDevice(const NodeEntry& node, const std::string& key,
+                         const run::KeyLines& lines) {
+  if (node.device == DeviceKind::kCuda) {
+    if (node.bf16_gigaflops > 0) return absl::OkStatus();
+    return ErrorAt(lines, key + ".device", "a card needs 'bf16_gigaflops' too, its rate in bf16");
+  }
+  for (const auto& [name, given] :
+       {std::pair{".bf16_gigaflops", node.bf16_gigaflops > 0}, {".card", !node.card.empty()}}) {
+    if (given) return ErrorAt(lines, key + name, "is for nodes with 'device: cuda' only");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckNodes(const std::deque<NodeEntry>& nodes, const run::KeyLines& lines) {
@@ -106,6 +132,7 @@ absl::Status CheckNodes(const std::deque<NodeEntry>& nodes, const run::KeyLines&
     if (!names.insert(nodes[i].name).second) {
       return ErrorAt(lines, key + ".name", absl::StrCat("'", nodes[i].name, "' is given twice"));
     }
+    LH_RETURN_IF_ERROR(CheckDevice(nodes[i], key, lines));
   }
   return absl::OkStatus();
 }

@@ -39,6 +39,40 @@ links:
   EXPECT_DOUBLE_EQ(topology->links[0].bytes_per_second, 50e6);
 }
 
+TEST(ParseTopology, ReadsCards) {
+  const absl::StatusOr<Topology> topology = ParseTopology(R"(
+nodes:
+  - {name: a, site: east, device: cuda, gigaflops: 60e3, bf16_gigaflops: 900e3, card: first,
+     memory_gigabytes_per_second: 3300, memory_mebibytes: 81920}
+  - {name: b, site: east, device: cpu, gigaflops: 1.5, memory_mebibytes: 1}
+)",
+                                                          "t.yaml");
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->nodes[0].device_kind, DeviceKind::kCuda);
+  EXPECT_EQ(topology->nodes[0].flops_per_second, 60e12);
+  EXPECT_EQ(topology->nodes[0].bfloat16_flops_per_second, 900e12);
+  EXPECT_EQ(topology->nodes[0].device_uuid, "first");
+  EXPECT_EQ(topology->nodes[0].numeric_class, "cuda");
+  EXPECT_EQ(topology->nodes[1].device_kind, DeviceKind::kCpu);
+  EXPECT_EQ(topology->nodes[1].numeric_class, "");
+}
+
+TEST(ParseTopology, RefusesCardsWithoutTheirRateAndProcessorsWithOne) {
+  const auto error = [](const std::string& keys) {
+    const auto topology = ParseTopology(
+        "nodes:\n  - {name: a, site: east, gigaflops: 1, memory_mebibytes: 1,\n     " + keys +
+            "}\n",
+        "t.yaml");
+    EXPECT_EQ(topology.status().code(), absl::StatusCode::kInvalidArgument) << keys;
+    return std::string(topology.status().message());
+  };
+  EXPECT_THAT(error("device: cuda"),
+              AllOf(StartsWith("t.yaml:3: 'nodes[0].device'"), HasSubstr("'bf16_gigaflops'")));
+  EXPECT_THAT(error("bf16_gigaflops: 2"), HasSubstr("'device: cuda' only"));
+  EXPECT_THAT(error("card: x"), StartsWith("t.yaml:3: 'nodes[0].card'"));
+  EXPECT_THAT(error("device: tpu"), HasSubstr("expected one of cpu, cuda"));
+}
+
 // The example of docs/formats.md is the sample in deploy/, and says what it means.
 TEST(ParseTopology, ReadsTheDocumentsExample) {
   const std::string sample = *ReadFile("deploy/examples/topology.yaml", 1 << 20);
