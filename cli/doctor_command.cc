@@ -146,11 +146,12 @@ void CheckNumericClasses(const v1::ListNodesResponse& nodes, std::vector<Finding
     if (node.state() != "connected") continue;
     if (first.empty()) first = node.numeric_class();
     if (node.numeric_class() == first) continue;
-    findings.push_back(
-        Warning("numeric class",
-                absl::StrCat("nodes differ (", first, " and ", node.numeric_class(),
-                             "): a run uses one class only, so that its bits agree"),
-                "have enough nodes of one class for a run: machines of one kind, with one build"));
+    findings.push_back(Warning(
+        "numeric class",
+        absl::StrCat("nodes differ (", first, " and ", node.numeric_class(),
+                     "): a run uses one class, so that its bits agree"),
+        "have enough nodes of one class for a run: machines of one kind, with one build; or "
+        "let a run use all (pipeline.numeric_class: any)"));
     return;
   }
 }

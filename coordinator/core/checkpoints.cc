@@ -80,7 +80,7 @@ void RequestCommit(Turn& turn, RunRecord& run, int64_t step) {
   manifest.epoch = run.epoch;
   manifest.step = step;
   manifest.tokens = TokensUpTo(run.spec, step);
-  manifest.numeric_class = run.numeric_class;
+  manifest.numeric_class = NumericClassText(run);
   for (auto& [stage, shard] : run.pending_shards[step]) {
     manifest.shards.push_back(std::move(shard));
   }

@@ -118,6 +118,16 @@ std::string DescribeWait(const State& state, const RunRecord& run) {
                       " for ", absl::StrJoin(names, ", "), " to come back");
 }
 
+std::string NumericClassOf(const RunRecord& run) {
+  if (run.spec.any_numeric_class || run.numeric_classes.empty()) return "";
+  return run.numeric_classes.front();
+}
+
+std::string NumericClassText(const RunRecord& run) {
+  return absl::StrCat(run.numeric_classes.size() > 1 ? "mixed: " : "",
+                      absl::StrJoin(run.numeric_classes, ", "));
+}
+
 int64_t EpochStep(const RunRecord& run) {
   int64_t completed = std::numeric_limits<int64_t>::max();
   for (const StageProgress& progress : run.progress) completed = std::min(completed, progress.step);

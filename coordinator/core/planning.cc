@@ -30,7 +30,7 @@ void RequestPlanWith(Turn& turn, RunRecord& run, const std::vector<const NodeRec
   request.links = turn.state.options.links;
   request.stages = stages != 0 ? stages : static_cast<int>(run.spec.stages);
   if (replicas != 0) request.spec.replicas = {replicas};
-  request.numeric_class = run.numeric_class;
+  request.numeric_class = NumericClassOf(run);
   turn.Do(RequestPlan{run.spec.name, run.planning_epoch, std::move(request)});
 }
 

@@ -100,10 +100,12 @@ struct RunRecord {
   RunState state = RunState::kPending;  // durable
   std::string reason;                   // durable: why it is in this state and what to do
   RunPhase phase = RunPhase::kWaiting;
-  Epoch epoch;                 // durable: of the newest plan
-  std::optional<Plan> plan;    // durable: of `epoch`
-  std::string token;           // durable: data-plane token of `epoch`
-  std::string numeric_class;   // durable: fixed by the first plan
+  Epoch epoch;               // durable: of the newest plan
+  std::optional<Plan> plan;  // durable: of `epoch`
+  std::string token;         // durable: data-plane token of `epoch`
+  // Durable: of the nodes that took part so far, ascending. One, which the first plan fixes, unless
+  // the run may mix them.
+  std::vector<std::string> numeric_classes;
   int stages_requested = 0;    // durable: overrides spec.stages when resumed with --stages
   int replicas_requested = 0;  // durable: overrides spec.replicas when resumed with --replicas
   int64_t start_step = 0;      // durable: the epoch starts after this step
@@ -142,6 +144,11 @@ struct RunRecord {
   absl::Time interrupted_at = absl::InfinitePast();
   std::string blamed_node;  // that its reason names; empty: none
 };
+
+// The class that every node of the run must have; empty: any may take part, or none is fixed yet.
+std::string NumericClassOf(const RunRecord& run);
+// For manifests: "cpu-x", "mixed: cpu-x, cuda-y".
+std::string NumericClassText(const RunRecord& run);
 
 // Completed by every stage in the epoch in force, as far as reported.
 int64_t EpochStep(const RunRecord& run);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,12 +14,20 @@ std::string MakeToken(const CoreOptions& options, const RunRecord& run) {
       absl::StrCat(options.token_secret, "\n", run.spec.name, "\n", ToString(run.epoch)));
 }
 
+// Of a plan with nodes of several numeric classes.
+std::string MixingNote(const RunRecord& run) {
+  const size_t classes = run.plan.has_value() ? run.plan->numeric_classes.size() : 0;
+  if (classes < 2) return "";
+  return absl::StrCat("; nodes of ", classes,
+                      " numeric classes take part, so the bits depend on where each stage runs");
+}
+
 std::string Describe(const RunRecord& run) {
   const int stages = run.plan.has_value() ? run.plan->StageCount() : 0;
   const int groups = GroupCount(run);
   return absl::StrCat(stages, " stage", stages == 1 ? "" : "s",
                       groups > stages ? absl::StrCat(" on ", groups, " nodes") : "", ", epoch ",
-                      ToString(run.epoch));
+                      ToString(run.epoch), MixingNote(run));
 }
 
 // Every stage is ready, now or before the coordinator's restart.
@@ -63,6 +72,14 @@ bool IsSound(const control::StepReport& report, const RunRecord& run, const Node
          run.plan->stages[static_cast<size_t>(report.stage)].node == node.facts.profile.name;
 }
 
+// The first plan's class stays that of the run; one that may mix them gathers those of every plan.
+void AddNumericClasses(const Plan& plan, RunRecord& run) {
+  if (!run.spec.any_numeric_class && !run.numeric_classes.empty()) return;
+  std::set<std::string> classes(run.numeric_classes.begin(), run.numeric_classes.end());
+  classes.insert(plan.numeric_classes.begin(), plan.numeric_classes.end());
+  run.numeric_classes.assign(classes.begin(), classes.end());
+}
+
 }  // namespace
 
 void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
@@ -70,7 +87,7 @@ void BeginEpoch(Turn& turn, RunRecord& run, const Plan& plan) {
   run.epoch = run.planning_epoch;
   run.plan = plan;
   run.token = MakeToken(turn.state.options, run);
-  if (run.numeric_class.empty()) run.numeric_class = plan.numeric_class;
+  AddNumericClasses(plan, run);
   run.start_step = run.checkpoint.has_value() ? run.checkpoint->step : 0;
   run.stop_requested = false;
   run.draining = false;

@@ -19,7 +19,7 @@ control::Assignment FillAssignment(const State& state, const Assign& action) {
                               .micro_batches = stage.micro_batches});
   }
   message.link_codecs = run.plan->link_codecs;
-  message.numeric_class = run.numeric_class;
+  message.numeric_class = NumericClassOf(run);
   message.start_step = run.start_step;
   message.checkpoint = run.checkpoint;
   return message;

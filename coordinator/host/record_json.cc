@@ -178,6 +178,23 @@ absl::Status ReadOptional(const Json& json, RunRecord& record) {
   return absl::OkStatus();
 }
 
+absl::Status ReadNumericClasses(const Json& json, RunRecord& record) {
+  if (json.contains(
+          "numeric_class")) {  // records of older builds: one, empty before the first plan
+    LH_ASSIGN_OR_RETURN(std::string numeric_class, JsonText(json, "numeric_class"));
+    if (!numeric_class.empty()) record.numeric_classes.push_back(std::move(numeric_class));
+    return absl::OkStatus();
+  }
+  LH_ASSIGN_OR_RETURN(const Json* classes, JsonArray(json, "numeric_classes"));
+  for (const Json& numeric_class : *classes) {
+    if (!numeric_class.is_string()) {
+      return absl::InvalidArgumentError("'numeric_classes' must hold texts");
+    }
+    record.numeric_classes.push_back(numeric_class.get<std::string>());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 ManifestId IdOf(const checkpoint::Manifest& manifest) { return {manifest.epoch, manifest.step}; }
@@ -201,7 +218,7 @@ std::string RunToJson(const RunRecord& record) {
                {"reason", record.reason},
                {"epoch", EpochToJson(record.epoch)},
                {"token", record.token},
-               {"numeric_class", record.numeric_class},
+               {"numeric_classes", record.numeric_classes},
                {"stages_requested", record.stages_requested},
                {"replicas_requested", record.replicas_requested},
                {"start_step", record.start_step},
@@ -246,7 +263,7 @@ absl::StatusOr<StoredRun> RunFromJson(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(record.reason, JsonText(json, "reason"));
   LH_ASSIGN_OR_RETURN(record.epoch, EpochFromJson(json));
   LH_ASSIGN_OR_RETURN(record.token, JsonText(json, "token"));
-  LH_ASSIGN_OR_RETURN(record.numeric_class, JsonText(json, "numeric_class"));
+  LH_RETURN_IF_ERROR(ReadNumericClasses(json, record));
   LH_ASSIGN_OR_RETURN(const int64_t stages, JsonWhole(json, "stages_requested", 0, 1 << 20));
   record.stages_requested = static_cast<int>(stages);
   LH_ASSIGN_OR_RETURN(record.start_step, JsonWhole(json, "start_step", 0, kWholeMax));

@@ -26,7 +26,7 @@ RunRecord UnusualRun() {
   request.nodes[1].name = "n2";
   run.plan = *PlanOnAll(request);
   run.token = std::string(64, 'f');
-  run.numeric_class = "class-a";
+  run.numeric_classes = {"class-a", "class-b"};
   run.stages_requested = 5;
   run.replicas_requested = 3;
   run.start_step = 1LL << 40;
@@ -60,7 +60,7 @@ TEST(RecordJson, RunsKeepEveryDurableValue) {
   EXPECT_EQ(back->epoch, run.epoch);
   EXPECT_EQ(back->plan->stages[1].node, "n2");
   EXPECT_EQ(back->token, run.token);
-  EXPECT_EQ(back->numeric_class, run.numeric_class);
+  EXPECT_EQ(back->numeric_classes, run.numeric_classes);
   EXPECT_EQ(back->stages_requested, run.stages_requested);
   EXPECT_EQ(back->replicas_requested, run.replicas_requested);
   EXPECT_EQ(back->start_step, run.start_step);
@@ -94,6 +94,18 @@ TEST(RecordJson, AnOldRecordHoldsItsManifestsItself) {
   ASSERT_TRUE(back.ok()) << back.status() << json;
   EXPECT_EQ(back->record.checkpoint, run.checkpoint);
   EXPECT_EQ(back->record.other_checkpoints, run.other_checkpoints);
+}
+
+TEST(RecordJson, AnOldRecordHasOneNumericClass) {
+  RunRecord run;
+  run.spec = SmallRun();
+  Json json = *ParseJson(RunToJson(run), 1 << 20);
+  json.erase("numeric_classes");
+  EXPECT_FALSE(RunFromJson(json.dump()).ok());
+  json["numeric_class"] = "";
+  EXPECT_TRUE(RunFromJson(json.dump())->record.numeric_classes.empty());
+  json["numeric_class"] = "class-a";
+  EXPECT_EQ(RunFromJson(json.dump())->record.numeric_classes, std::vector<std::string>{"class-a"});
 }
 
 TEST(RecordJson, ARunWithoutPlanAndCheckpoint) {

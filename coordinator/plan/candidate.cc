@@ -152,7 +152,6 @@ absl::StatusOr<std::optional<Candidate>> Evaluate(const Job& job, Cutting& cutti
   Candidate candidate;
   candidate.nodes = nodes;
   candidate.plan.schedule = job.spec.schedule;
-  candidate.plan.numeric_class = job.eligible.numeric_class;
   schedule::TimelineCosts costs;
   AddStages({job, cutting, schedule, hosts}, *partition, candidate, costs);
   for (size_t stage = 0; stage + 1 < nodes.size(); ++stage) {

@@ -40,6 +40,21 @@ std::string FormatMebibytes(double bytes) {
   return absl::StrCat(Digits(bytes / (1 << 20)), " MiB");
 }
 
+std::string FormatFlops(double flops_per_second) {
+  if (flops_per_second >= 0.9995e12)
+    return absl::StrCat(Digits(flops_per_second / 1e12), " TFLOP/s");
+  return absl::StrCat(Digits(flops_per_second / 1e9), " GFLOP/s");
+}
+
+std::string FormatComparison(double seconds, double chosen_seconds) {
+  const double ratio = seconds / chosen_seconds;
+  const std::string difference = ratio < 0.9995 ? absl::StrFormat("%.2g %% less", (1 - ratio) * 100)
+                                 : ratio < 1.0005 ? "as long"
+                                 : ratio < 2 ? absl::StrFormat("%.2g %% more", (ratio - 1) * 100)
+                                             : absl::StrFormat("%.3g times as long", ratio);
+  return absl::StrCat(FormatSeconds(seconds), " (", difference, ")");
+}
+
 std::string FormatPercent(double part) { return absl::StrFormat("%.0f %%", part * 100); }
 
 std::string FormatCount(int64_t count, absl::string_view noun) {

@@ -17,6 +17,11 @@ std::string FormatSeconds(double seconds);
 std::string FormatRate(double bytes_per_second);
 // "5300 MiB", "0.25 MiB".
 std::string FormatMebibytes(double bytes);
+// "50 GFLOP/s", "1.2 TFLOP/s".
+std::string FormatFlops(double flops_per_second);
+// A plan's seconds beside those of the chosen one: "950 ms (17 % more)", "2.1 s (2.6 times as
+// long)".
+std::string FormatComparison(double seconds, double chosen_seconds);
 // "91 %".
 std::string FormatPercent(double part);
 // "1 stage", "3 stages".

@@ -105,6 +105,27 @@ std::set<std::vector<int>> GrowingSiteSets(const PlacementProblem& problem,
   return sets;
 }
 
+// Of the nodes of one site and numeric class only as many, the fastest, as may each have the
+// replicas.
+NodeList WithRoomForReplicas(const PlacementProblem& problem, NodeList from) {
+  using Kind = std::pair<std::string, std::string>;
+  const auto kind_of = [&](int node) {
+    return Kind{problem.nodes[node].site, problem.nodes[node].numeric_class};
+  };
+  std::map<Kind, int> rest;
+  for (const int node : from) ++rest[kind_of(node)];
+  for (auto& [kind, count] : rest) count /= problem.replicas;
+  std::stable_sort(from.begin(), from.end(), [&](int a, int b) {
+    return problem.model_seconds[a] < problem.model_seconds[b];
+  });
+  NodeList leaders;
+  for (const int node : from) {
+    if (rest[kind_of(node)]-- > 0) leaders.push_back(node);
+  }
+  std::sort(leaders.begin(), leaders.end());
+  return leaders;
+}
+
 std::set<NodeList> NodeSets(const PlacementProblem& problem) {
   const int stages = static_cast<int>(problem.slots.size());
   NodeList all;
@@ -123,6 +144,10 @@ std::set<NodeList> NodeSets(const PlacementProblem& problem) {
     }
     sets.insert(FastestNodes(problem.nodes, problem.model_seconds, from, stages));
     sets.insert(RoomiestNodes(problem.nodes, from, stages));
+    if (problem.replicas == 1) continue;
+    const NodeList leaders = WithRoomForReplicas(problem, from);
+    if (static_cast<int>(leaders.size()) < stages) continue;
+    sets.insert(FastestNodes(problem.nodes, problem.model_seconds, leaders, stages));
   }
   return sets;
 }

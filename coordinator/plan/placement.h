@@ -18,6 +18,7 @@ struct PlacementProblem {
   std::vector<double> model_seconds;    // by node: one micro-batch through the whole model, alone
   std::vector<int> slots;               // by stage; its size is the number of stages
   double micro_batches = 1;
+  int replicas = 1;  // that each stage is to have, of its site and numeric class
   const std::vector<std::vector<SiteLeg>>& legs;  // [from][to], by nodes
 };
 
@@ -30,7 +31,8 @@ struct Placement {
 
 // The best estimate first. For every set of sites (of more than kExhaustiveSitesMax: the most
 // compact of those that grow from one site by the nearest, of a few sizes): the nodes that add most
-// speed, and those with most memory.
+// speed, and those with most memory; where stages are to have replicas, also those of them that
+// leave enough others of their kind free.
 std::vector<Placement> Placements(const PlacementProblem& problem);
 
 }  // namespace longhaul::coordinator

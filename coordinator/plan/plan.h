@@ -33,8 +33,9 @@ struct Plan {
   std::vector<std::string> link_codecs;  // link s is between stages s and s+1
   int wan_links = 0;                     // how many of them cross sites
   double step_seconds = 0;               // predicted, by simulation of the programs
-  std::string numeric_class;             // of every node in the plan
-  std::vector<std::string> reasons;      // sentences for a person, most important first
+  // Of the nodes in the plan, ascending; with several the bits depend on where each stage runs.
+  std::vector<std::string> numeric_classes;
+  std::vector<std::string> reasons;  // sentences for a person, most important first
 
   int StageCount() const;
   // Of a device group.

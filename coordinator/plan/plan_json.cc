@@ -166,6 +166,25 @@ absl::Status ReadReasons(const Json& json, Plan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status ReadNumericClasses(const Json& json, Plan& plan) {
+  if (json.contains("numeric_class")) {  // plans of before had one
+    LH_ASSIGN_OR_RETURN(plan.numeric_classes.emplace_back(), JsonText(json, "numeric_class"));
+    return absl::OkStatus();
+  }
+  LH_ASSIGN_OR_RETURN(const Json* classes, JsonArray(json, "numeric_classes"));
+  if (classes->size() > plan.stages.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("'numeric_classes' has ", classes->size(),
+                                                   " elements for ", plan.stages.size(), " nodes"));
+  }
+  for (const Json& numeric_class : *classes) {
+    if (!numeric_class.is_string()) {
+      return absl::InvalidArgumentError("'numeric_classes' must hold texts");
+    }
+    plan.numeric_classes.push_back(numeric_class.get<std::string>());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string PlanToJson(const Plan& plan) {
@@ -174,7 +193,7 @@ std::string PlanToJson(const Plan& plan) {
                {"link_codecs", plan.link_codecs},
                {"wan_links", plan.wan_links},
                {"step_seconds", plan.step_seconds},
-               {"numeric_class", plan.numeric_class},
+               {"numeric_classes", plan.numeric_classes},
                {"reasons", plan.reasons}};
   Json& stages = json["stages"] = Json::array();
   for (const StagePlacement& stage : plan.stages) stages.push_back(StageJson(stage));
@@ -185,8 +204,9 @@ std::string PlanToJson(const Plan& plan) {
 absl::StatusOr<Plan> PlanFromJson(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(const Json json, ParseJson(text, kBytesMax));
   LH_RETURN_IF_ERROR(JsonSchema(json, kSchema));
-  LH_RETURN_IF_ERROR(JsonOnlyKeys(json, {"schema", "schedule", "link_codecs", "wan_links",
-                                         "step_seconds", "numeric_class", "reasons", "stages"}));
+  LH_RETURN_IF_ERROR(
+      JsonOnlyKeys(json, {"schema", "schedule", "link_codecs", "wan_links", "step_seconds",
+                          "numeric_class", "numeric_classes", "reasons", "stages"}));
   Plan plan;
   LH_RETURN_IF_ERROR(ReadStages(json, plan));
   LH_RETURN_IF_ERROR(ReadCodecs(json, plan));
@@ -202,7 +222,7 @@ absl::StatusOr<Plan> PlanFromJson(absl::string_view text) {
   LH_ASSIGN_OR_RETURN(const int64_t wan_links, JsonWhole(json, "wan_links", 0, links));
   plan.wan_links = static_cast<int>(wan_links);
   LH_ASSIGN_OR_RETURN(plan.step_seconds, ReadSeconds(json, "step_seconds"));
-  LH_ASSIGN_OR_RETURN(plan.numeric_class, JsonText(json, "numeric_class"));
+  LH_RETURN_IF_ERROR(ReadNumericClasses(json, plan));
   return plan;
 }
 

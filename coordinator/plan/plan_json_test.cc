@@ -33,14 +33,23 @@ TEST(PlanJson, GoesBothWays) {
   EXPECT_EQ(read->link_codecs, plan.link_codecs);
   EXPECT_EQ(read->wan_links, 1);
   EXPECT_EQ(read->step_seconds, plan.step_seconds);
-  EXPECT_EQ(read->numeric_class, plan.numeric_class);
+  EXPECT_EQ(read->numeric_classes, plan.numeric_classes);
+  EXPECT_EQ(read->numeric_classes, std::vector<std::string>{"avx2"});
   EXPECT_EQ(read->reasons, plan.reasons);
 }
 
 TEST(PlanJson, TextThatIsNotUtf8IsReplacedNotThrown) {
   Plan plan = SomePlan();
-  plan.numeric_class = "\xff";
+  plan.numeric_classes = {"\xff"};
   EXPECT_TRUE(PlanFromJson(PlanToJson(plan)).ok());
+}
+
+TEST(PlanJson, APlanOfBeforeHasOneNumericClass) {
+  Json json = *ParseJson(PlanToJson(SomePlan()), 1 << 20);
+  json.erase("numeric_classes");
+  EXPECT_FALSE(PlanFromJson(json.dump()).ok());
+  json["numeric_class"] = "old";
+  EXPECT_EQ(PlanFromJson(json.dump())->numeric_classes, std::vector<std::string>{"old"});
 }
 
 TEST(PlanJson, RefusesWhatIsNoPlan) {
@@ -52,6 +61,11 @@ TEST(PlanJson, RefusesWhatIsNoPlan) {
       [](Json& j) { j["schedule"] = "zigzag"; },
       [](Json& j) { j["stages"] = Json::array(); },
       [](Json& j) { j["stages"] = 3; },
+      [](Json& j) { j["numeric_classes"] = "avx2"; },
+      [](Json& j) { j["numeric_classes"] = {1}; },
+      [](Json& j) {
+        j["numeric_classes"] = {"a", "b", "c"};
+      },
       [](Json& j) { j["stages"][0] = nullptr; },
       [](Json& j) { j["stages"][0]["node"] = "../etc/passwd"; },
       [](Json& j) { j["stages"][0]["first_op"] = 1; },

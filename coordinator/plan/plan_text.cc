@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "coordinator/plan/device.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/plan/table.h"
@@ -35,32 +36,58 @@ std::string GroupColumn(const Plan& plan, int group) {
   return absl::StrCat(stage, " replica ", plan.stages[static_cast<size_t>(group)].replica);
 }
 
+// "2 replica 1, 3 micro-batches".
+std::string StageColumn(const Plan& plan, int group) {
+  std::string name = GroupColumn(plan, group);
+  if (plan.IsReplicated(group)) {
+    const int micro_batches = plan.stages[static_cast<size_t>(group)].micro_batches;
+    absl::StrAppend(&name, ", ", micro_batches, " micro-batch", micro_batches == 1 ? "" : "es");
+  }
+  return name;
+}
+
+// "cuda bf16".
+std::string DeviceColumn(const NodeProfile* node, const PlanRequest& request) {
+  if (node == nullptr) return "-";
+  return absl::StrCat(NameOf(node->device_kind), " ",
+                      model::NameOf(PrecisionOf(*node, request.spec.train.precision)));
+}
+
+// Whether some stage is on a card: then the table says what each device computes in.
+bool HasCards(const Plan& plan, const PlanRequest& request) {
+  return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const StagePlacement& stage) {
+    const NodeProfile* const node = FindNode(request, stage.node);
+    return node != nullptr && node->device_kind == DeviceKind::kCuda;
+  });
+}
+
 std::string StageTable(const Plan& plan, const PlanRequest& request) {
   const absl::StatusOr<model::Graph> graph = model::BuildGraph(request.spec.model);
-  std::vector<std::vector<std::string>> rows = {{"STAGE", "NODE", "SITE", "LAYERS", "SLOTS",
-                                                 "RECOMPUTE", "MEMORY", "OF", "FORWARD", "BACKWARD",
-                                                 "SENDS"}};
+  std::vector<std::vector<std::string>> rows = {{"STAGE", "NODE", "SITE", "DEVICE", "LAYERS",
+                                                 "SLOTS", "RECOMPUTE", "MEMORY", "OF", "FORWARD",
+                                                 "BACKWARD", "SENDS"}};
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const StagePlacement& stage = plan.stages[s];
     const NodeProfile* node = FindNode(request, stage.node);
     const int group = static_cast<int>(s);
     const size_t link = static_cast<size_t>(plan.StageOf(group));
-    std::string name = GroupColumn(plan, group);
-    if (plan.IsReplicated(group)) {
-      absl::StrAppend(&name, ", ", stage.micro_batches, " micro-batch",
-                      stage.micro_batches == 1 ? "" : "es");
-    }
     rows.push_back(
-        {name, stage.node, node == nullptr ? "-" : node->site, LayersColumn(graph, stage.range),
-         absl::StrCat(stage.slots), stage.recompute ? "yes" : "no",
-         FormatMebibytes(static_cast<double>(stage.memory.total())),
+        {StageColumn(plan, group), stage.node, node == nullptr ? "-" : node->site,
+         DeviceColumn(node, request), LayersColumn(graph, stage.range), absl::StrCat(stage.slots),
+         stage.recompute ? "yes" : "no", FormatMebibytes(static_cast<double>(stage.memory.total())),
          node == nullptr ? "-" : FormatMebibytes(static_cast<double>(node->memory_bytes)),
          FormatSeconds(stage.forward_seconds), FormatSeconds(stage.backward_seconds),
          link < plan.link_codecs.size() ? plan.link_codecs[link] : "-"});
   }
   using enum Align;
-  return FormatTable(
-      {kLeft, kLeft, kLeft, kLeft, kRight, kLeft, kRight, kRight, kRight, kRight, kLeft}, rows);
+  std::vector<Align> columns = {kLeft, kLeft,  kLeft,  kLeft,  kLeft,  kRight,
+                                kLeft, kRight, kRight, kRight, kRight, kLeft};
+  if (!HasCards(plan, request)) {
+    constexpr int kDevice = 3;
+    columns.erase(columns.begin() + kDevice);
+    for (std::vector<std::string>& row : rows) row.erase(row.begin() + kDevice);
+  }
+  return FormatTable(columns, rows);
 }
 
 // What each stage's memory is for, and beside it what its worker's process takes without a stage.

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/status_macros.h"
 #include "coordinator/plan/candidate.h"
+#include "coordinator/plan/classes.h"
 #include "coordinator/plan/effort.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/job.h"
@@ -51,6 +52,12 @@ absl::Status CheckRequest(const PlanRequest& request) {
     return absl::InvalidArgumentError("pipeline.stages must not be negative");
   }
   return absl::OkStatus();
+}
+
+// The most that a stage is to have; 1 where that is the planner's choice.
+int ReplicasOf(const run::RunSpec& spec) {
+  const auto most = std::max_element(spec.replicas.begin(), spec.replicas.end());
+  return static_cast<int>(std::max<int64_t>(1, *most));
 }
 
 class Planner {
@@ -100,6 +107,7 @@ std::vector<Placement> Planner::PlacementsOf(const ScheduleModel& schedule) cons
                      .model_seconds = std::move(model_seconds),
                      .slots = schedule.slots(),
                      .micro_batches = static_cast<double>(job_.micro_batches()),
+                     .replicas = ReplicasOf(job_.spec),
                      .legs = legs_});
 }
 
@@ -187,21 +195,13 @@ absl::StatusOr<Plan> Planner::Choose() {
   return AddReplicas(request_, job_.graph, plan);
 }
 
-}  // namespace
-
-absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
-  LH_RETURN_IF_ERROR(CheckRequest(request));
-  LH_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(request.spec.model));
-  const int stages = request.stages > 0
-                         ? request.stages
-                         : static_cast<int>(std::min<int64_t>(request.spec.stages,
-                                                              std::numeric_limits<int>::max()));
-  LH_RETURN_IF_ERROR(CheckGroups(request.spec, stages));
-  LH_ASSIGN_OR_RETURN(EligibleNodes eligible, SelectNodes(request, stages));
+// The best plan with these nodes.
+absl::StatusOr<Plan> PlanOn(const PlanRequest& request, const model::Graph& graph,
+                            const EligibleNodes& eligible, int stages) {
   PlanRequest usable = request;
   usable.nodes = eligible.nodes;
   const int nodes = static_cast<int>(eligible.nodes.size());
-  Job job(request.spec, std::move(graph), std::move(eligible), Links(request.links));
+  Job job(request.spec, graph, eligible, Links(request.links));
   if (stages > job.StagesMax()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the model can be cut into at most ", FormatCount(job.StagesMax(), "stage"), "; ", stages,
@@ -218,6 +218,24 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
     LH_RETURN_IF_ERROR(planner.TryCounts(EffortForCount(units, most, job.micro_batches())));
   }
   return planner.Choose();
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
+  LH_RETURN_IF_ERROR(CheckRequest(request));
+  LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(request.spec.model));
+  const int stages = request.stages > 0
+                         ? request.stages
+                         : static_cast<int>(std::min<int64_t>(request.spec.stages,
+                                                              std::numeric_limits<int>::max()));
+  LH_RETURN_IF_ERROR(CheckGroups(request.spec, stages));
+  LH_ASSIGN_OR_RETURN(const std::vector<EligibleNodes> choices, SelectNodes(request, stages));
+  std::vector<ClassPlan> plans;
+  for (const EligibleNodes& eligible : choices) {
+    plans.push_back({eligible, PlanOn(request, graph, eligible, stages)});
+  }
+  return FastestClass(request, plans);
 }
 
 }  // namespace longhaul::coordinator

@@ -68,7 +68,7 @@ TEST(MakePlan, PredictsOneStageAsArithmetic) {
   EXPECT_NEAR(plan.step_seconds, 8 * (cost.forward_flops + cost.backward_flops) / 50e9,
               1e-9 * plan.step_seconds);
   EXPECT_EQ(plan.wan_links, 0);
-  EXPECT_EQ(plan.numeric_class, "avx2");
+  EXPECT_THAT(plan.numeric_classes, ElementsAre("avx2"));
 }
 
 // With one micro-batch and two stages nothing overlaps: forward, link, forward, backward, link,

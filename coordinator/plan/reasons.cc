@@ -18,14 +18,8 @@ constexpr double kLimitsFrom = 0.5;
 
 int StageCount(const Candidate& candidate) { return static_cast<int>(candidate.nodes.size()); }
 
-// "950 ms (17 % more)", "2.1 s (2.6 times as long)".
 std::string Compared(const Candidate& candidate, const Candidate& chosen) {
-  const double seconds = candidate.plan.step_seconds;
-  const double ratio = seconds / chosen.plan.step_seconds;
-  const std::string difference = ratio < 1.0005 ? "as long"
-                                 : ratio < 2    ? absl::StrFormat("%.2g %% more", (ratio - 1) * 100)
-                                                : absl::StrFormat("%.3g times as long", ratio);
-  return absl::StrCat(FormatSeconds(seconds), " (", difference, ")");
+  return FormatComparison(candidate.plan.step_seconds, chosen.plan.step_seconds);
 }
 
 // The fastest candidate of each other number of stages.
@@ -196,17 +190,21 @@ void AddSharedHosts(const Job& job, const Candidate& chosen, std::vector<std::st
     const double share = ShareOf(hosts, static_cast<int>(host));
     if (share >= 1) continue;
     std::vector<std::string> names;
-    std::string host_name;
+    const NodeProfile* one = nullptr;
     for (size_t stage = 0; stage < chosen.nodes.size(); ++stage) {
       if (hosts.host[stage] != static_cast<int>(host)) continue;
-      names.push_back(NodeOf(job, chosen, stage).name);
-      host_name = NodeOf(job, chosen, stage).host;
+      one = &NodeOf(job, chosen, stage);
+      names.push_back(one->name);
     }
-    reasons.push_back(absl::StrCat(names.size() == 1 ? "Node " : "Nodes ", JoinWords(names),
-                                   " run ", hosts.threads[host], " threads on the ",
-                                   FormatCount(static_cast<int64_t>(hosts.cores[host]), "core"),
-                                   " of host ", host_name, ": while all work, each has ",
-                                   FormatPercent(share), " of its speed."));
+    const std::string what =
+        one->device_kind == DeviceKind::kCuda
+            ? absl::StrCat(" share the card ", one->device_uuid)
+            : absl::StrCat(" run ", hosts.threads[host], " threads on the ",
+                           FormatCount(static_cast<int64_t>(hosts.cores[host]), "core"),
+                           " of host ", one->host);
+    reasons.push_back(absl::StrCat(names.size() == 1 ? "Node " : "Nodes ", JoinWords(names), what,
+                                   ": while all work, each has ", FormatPercent(share),
+                                   " of its speed."));
   }
 }
 
@@ -225,17 +223,46 @@ void AddRecomputation(const Job& job, const Candidate& chosen, std::vector<std::
   }
 }
 
-void AddUnusedNodes(const Job& job, const Candidate& chosen, std::vector<std::string>& reasons) {
-  std::vector<std::string> unused;
-  for (size_t node = 0; node < job.eligible.nodes.size(); ++node) {
-    const auto& used = chosen.nodes;
-    if (std::find(used.begin(), used.end(), static_cast<int>(node)) == used.end()) {
-      unused.push_back(job.eligible.nodes[node].name);
-    }
+double RateOf(const Job& job, const NodeProfile& node) {
+  return FlopsPerSecond(node, job.spec.train.precision);
+}
+
+// What the best plan with the node would have been, or how slow the node is; empty: neither tells.
+std::string WhyUnused(const Job& job, const Decision& decision, int node) {
+  const Candidate& chosen = decision.candidates[decision.chosen];
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : decision.candidates) {
+    const auto& used = candidate.nodes;
+    if (std::find(used.begin(), used.end(), node) == used.end()) continue;
+    if (best == nullptr || candidate.plan.step_seconds < best->plan.step_seconds) best = &candidate;
   }
-  if (unused.empty()) return;
-  reasons.push_back(absl::StrCat(unused.size() == 1 ? "Node " : "Nodes ", JoinWords(unused),
-                                 unused.size() == 1 ? " is" : " are", " not used."));
+  if (best != nullptr) {
+    return absl::StrCat(": the best plan tried with it, of ",
+                        FormatCount(StageCount(*best), "stage"), ", would take ",
+                        Compared(*best, chosen));
+  }
+  double slowest = RateOf(job, NodeOf(job, chosen, 0));
+  for (size_t stage = 1; stage < chosen.nodes.size(); ++stage) {
+    slowest = std::min(slowest, RateOf(job, NodeOf(job, chosen, stage)));
+  }
+  const double rate = RateOf(job, job.eligible.nodes[node]);
+  if (rate >= slowest) return "";
+  return absl::StrCat(": ", FormatFlops(rate), ", where the slowest that is used has ",
+                      FormatFlops(slowest));
+}
+
+void AddUnusedNodes(const Job& job, const Decision& decision, std::vector<std::string>& reasons) {
+  const std::vector<int>& used = decision.candidates[decision.chosen].nodes;
+  std::map<std::string, std::vector<std::string>> unused;  // names by why
+  for (size_t node = 0; node < job.eligible.nodes.size(); ++node) {
+    const int index = static_cast<int>(node);
+    if (std::find(used.begin(), used.end(), index) != used.end()) continue;
+    unused[WhyUnused(job, decision, index)].push_back(job.eligible.nodes[node].name);
+  }
+  for (const auto& [why, names] : unused) {
+    reasons.push_back(absl::StrCat(names.size() == 1 ? "Node " : "Nodes ", JoinWords(names),
+                                   names.size() == 1 ? " is" : " are", " not used", why, "."));
+  }
 }
 
 }  // namespace
@@ -247,7 +274,7 @@ std::vector<std::string> Reasons(const Job& job, const Decision& decision) {
   AddCodecs(job, chosen, reasons);
   AddRecomputation(job, chosen, reasons);
   AddSharedHosts(job, chosen, reasons);
-  AddUnusedNodes(job, chosen, reasons);
+  AddUnusedNodes(job, decision, reasons);
   for (const std::string& sentence : job.eligible.excluded) reasons.push_back(sentence + ".");
   if (!decision.tried_all) {
     reasons.push_back(

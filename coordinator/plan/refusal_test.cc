@@ -82,39 +82,6 @@ TEST(Refusal, AFixedNumberOfStagesThatIsTooSmallIsToldOfMoreStages) {
   EXPECT_THAT(plan->reasons[0], HasSubstr("Of 1 stage some would not fit"));
 }
 
-TEST(NumericClass, TheMostCommonIsTakenAndTheOthersAreNamed) {
-  PlanRequest request = RequestOf(4);
-  request.nodes[1].numeric_class = "avx512";
-  const absl::StatusOr<Plan> plan = MakePlan(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->numeric_class, "avx2");
-  EXPECT_THAT(NodesOf(*plan), Not(Contains("n1")));
-  EXPECT_THAT(plan->reasons,
-              Contains(AllOf(HasSubstr("n1"), HasSubstr("'avx512'"), HasSubstr("'avx2'"))));
-}
-
-TEST(NumericClass, MoreStagesThanTheClassHasNodesIsRefusedWithTheClasses) {
-  PlanRequest request = RequestOf(4);
-  request.nodes[1].numeric_class = "avx512";
-  request.spec.stages = 4;
-  EXPECT_THAT(
-      RefusalOf(request),
-      AllOf(HasSubstr("numeric class 'avx2'"), HasSubstr("3 of 'avx2' (n0, n2, n3)"),
-            HasSubstr("1 of 'avx512' (n1)"), HasSubstr("machines of one kind, with one build")));
-}
-
-TEST(NumericClass, ARunKeepsItsClass) {
-  PlanRequest request = RequestOf(3);
-  request.nodes[1].numeric_class = "avx512";
-  request.numeric_class = "avx512";
-  const absl::StatusOr<Plan> plan = MakePlan(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(NodesOf(*plan), ElementsAre("n1"));
-  request.numeric_class = "sve";
-  EXPECT_THAT(RefusalOf(request),
-              AllOf(HasSubstr("the run was begun with numeric class 'sve'"), HasSubstr("0 of 3")));
-}
-
 TEST(Refusal, NodesWithoutUsableSpeedAreLeftOut) {
   PlanRequest request = RequestOf(3);
   request.nodes[0].flops_per_second = std::numeric_limits<double>::quiet_NaN();

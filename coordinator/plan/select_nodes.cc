@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "coordinator/plan/device.h"
 
 namespace longhaul::coordinator {
 namespace {
@@ -13,10 +15,13 @@ namespace {
 using Classes = std::map<std::string, std::vector<NodeProfile>>;
 
 // Empty when the profile's numbers can be planned with.
-std::string WhatIsWrong(const NodeProfile& node) {
+std::string WhatIsWrong(const NodeProfile& node, model::Precision of_cards) {
   const auto bad_rate = [](double rate) { return !std::isfinite(rate) || rate <= 0; };
   if (bad_rate(node.flops_per_second)) {
     return absl::StrCat("flops_per_second is ", node.flops_per_second);
+  }
+  if (bad_rate(FlopsPerSecond(node, of_cards))) {
+    return absl::StrCat("bfloat16_flops_per_second is ", node.bfloat16_flops_per_second);
   }
   if (bad_rate(node.bytes_per_second)) {
     return absl::StrCat("bytes_per_second is ", node.bytes_per_second);
@@ -25,23 +30,27 @@ std::string WhatIsWrong(const NodeProfile& node) {
   return "";
 }
 
-double TotalRate(const std::vector<NodeProfile>& nodes) {
-  double rate = 0;
-  for (const NodeProfile& node : nodes) rate += node.flops_per_second;
-  return rate;
-}
-
-// The class with the most nodes, then the most arithmetic, then the first name.
-std::string LargestClass(const Classes& classes) {
-  auto best = classes.begin();
-  for (auto it = classes.begin(); it != classes.end(); ++it) {
-    const size_t size = it->second.size(), best_size = best->second.size();
-    if (size > best_size ||
-        (size == best_size && TotalRate(it->second) > TotalRate(best->second))) {
-      best = it;
-    }
+// The classes that are tried, the one with the most nodes first, then the one with the most
+// arithmetic, then by name.
+std::vector<std::string> ClassesTried(const Classes& classes, model::Precision of_cards) {
+  struct Worth {
+    std::string name;
+    size_t nodes = 0;
+    double rate = 0;
+  };
+  std::vector<Worth> order;
+  for (const auto& [name, nodes] : classes) {
+    Worth& worth = order.emplace_back(Worth{name, nodes.size()});
+    for (const NodeProfile& node : nodes) worth.rate += FlopsPerSecond(node, of_cards);
   }
-  return best->first;
+  const auto by_rate = [](const Worth& a, const Worth& b) { return a.rate > b.rate; };
+  std::stable_sort(order.begin(), order.end(), by_rate);
+  if (order.size() > size_t{kClassesTriedMax}) order.resize(kClassesTriedMax);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Worth& a, const Worth& b) { return a.nodes > b.nodes; });
+  std::vector<std::string> names;
+  for (const Worth& worth : order) names.push_back(worth.name);
+  return names;
 }
 
 std::string Quoted(const std::string& numeric_class) {
@@ -62,7 +71,8 @@ std::string ClassList(const Classes& classes) {
 
 constexpr absl::string_view kClassRemedy =
     "nodes of different classes do not compute the same bits; what helps is enough machines of one "
-    "kind, with one build";
+    "kind, with one build, or `pipeline.numeric_class: any`, with which the bits depend on where "
+    "each stage runs";
 
 absl::Status NotEnoughNodes(int stages, size_t nodes, const std::vector<std::string>& excluded) {
   return absl::FailedPreconditionError(
@@ -72,10 +82,8 @@ absl::Status NotEnoughNodes(int stages, size_t nodes, const std::vector<std::str
                    excluded.empty() ? "" : "; ", absl::StrJoin(excluded, "; ")));
 }
 
-}  // namespace
-
-absl::StatusOr<EligibleNodes> SelectNodes(const PlanRequest& request, int stages) {
-  EligibleNodes eligible;
+// Every node by class; what cannot be planned with goes to `excluded`.
+absl::StatusOr<Classes> ClassesOf(const PlanRequest& request, std::vector<std::string>& excluded) {
   std::map<std::string, NodeProfile> by_name;
   for (const NodeProfile& node : request.nodes) {
     if (!by_name.try_emplace(node.name, node).second) {
@@ -89,46 +97,67 @@ absl::StatusOr<EligibleNodes> SelectNodes(const PlanRequest& request, int stages
   }
   Classes classes;
   for (const auto& [name, node] : by_name) {
-    const std::string wrong = WhatIsWrong(node);
+    const std::string wrong = WhatIsWrong(node, request.spec.train.precision);
     if (wrong.empty()) {
       classes[node.numeric_class].push_back(node);
     } else {
-      eligible.excluded.push_back(
+      excluded.push_back(
           absl::StrCat("Node ", name, " is left out: it reports no usable speed (", wrong, ")"));
     }
   }
-  size_t usable = 0;
-  for (const auto& [numeric_class, nodes] : classes) usable += nodes.size();
-  if (usable == 0) {
+  if (classes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("no node can be planned with; restart its worker so that it measures again: ",
-                     absl::StrJoin(eligible.excluded, "; ")));
+                     absl::StrJoin(excluded, "; ")));
   }
-  if (static_cast<size_t>(stages) > usable) {
-    return NotEnoughNodes(stages, usable, eligible.excluded);
-  }
+  return classes;
+}
 
+size_t CountOf(const Classes& classes, const std::string& name) {
+  const auto found = classes.find(name);
+  return found == classes.end() ? 0 : found->second.size();
+}
+
+std::vector<NodeProfile> AllOf(const Classes& classes) {
+  std::vector<NodeProfile> nodes;
+  for (const auto& [name, of_class] : classes) {
+    nodes.insert(nodes.end(), of_class.begin(), of_class.end());
+  }
+  std::sort(nodes.begin(), nodes.end(),
+            [](const NodeProfile& a, const NodeProfile& b) { return a.name < b.name; });
+  return nodes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<EligibleNodes>> SelectNodes(const PlanRequest& request, int stages) {
+  std::vector<std::string> excluded;
+  LH_ASSIGN_OR_RETURN(const Classes classes, ClassesOf(request, excluded));
+  const std::vector<NodeProfile> usable = AllOf(classes);
+  if (static_cast<size_t>(stages) > usable.size()) {
+    return NotEnoughNodes(stages, usable.size(), excluded);
+  }
   const bool fixed = !request.numeric_class.empty();
-  eligible.numeric_class = fixed ? request.numeric_class : LargestClass(classes);
-  const auto chosen = classes.find(eligible.numeric_class);
-  const size_t count = chosen == classes.end() ? 0 : chosen->second.size();
-  if (count == 0 || static_cast<size_t>(stages) > count) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        fixed ? "the run was begun with" : "most nodes have", " numeric class ",
-        Quoted(eligible.numeric_class), ", which ", count, " of ", usable, " available nodes have",
-        stages > 0 ? absl::StrCat(", but pipeline.stages is ", stages) : "", ": there are ",
-        ClassList(classes), "; ", kClassRemedy));
+  const bool any = request.spec.any_numeric_class && !fixed;
+  const std::vector<std::string> tried = fixed
+                                             ? std::vector{request.numeric_class}
+                                             : ClassesTried(classes, request.spec.train.precision);
+  std::vector<EligibleNodes> choices;
+  if (any) choices.push_back({usable, "", excluded, true});
+  for (const std::string& name : tried) {
+    if (any && classes.size() == 1) break;
+    if (CountOf(classes, name) < static_cast<size_t>(std::max(1, stages))) continue;
+    choices.push_back({classes.at(name), name, excluded});
   }
-  eligible.nodes = chosen->second;
-  for (const auto& [numeric_class, nodes] : classes) {
-    if (numeric_class == eligible.numeric_class) continue;
-    for (const NodeProfile& node : nodes) {
-      eligible.excluded.push_back(absl::StrCat(
-          "Node ", node.name, " is left out: its numeric class ", Quoted(numeric_class),
-          " is not the run's ", Quoted(eligible.numeric_class)));
-    }
+  if (choices.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(fixed ? "the run was begun with" : "most nodes have", " numeric class ",
+                     Quoted(tried.front()), ", which ", CountOf(classes, tried.front()), " of ",
+                     usable.size(), " available nodes have",
+                     stages > 0 ? absl::StrCat(", but pipeline.stages is ", stages) : "",
+                     ": there are ", ClassList(classes), "; ", kClassRemedy));
   }
-  return eligible;
+  return choices;
 }
 
 }  // namespace longhaul::coordinator

@@ -10,18 +10,24 @@
 
 namespace longhaul::coordinator {
 
-// The nodes of one numeric class, by name, whose measurements make sense; and why the others are
-// left out, a sentence each.
+// Nodes that may be in one plan, by name, whose measurements make sense; and why others are left
+// out, a sentence each.
 struct EligibleNodes {
   std::vector<NodeProfile> nodes;
-  std::string numeric_class;
+  std::string numeric_class;  // of all of them
   std::vector<std::string> excluded;
+  bool all_classes = false;  // they may have any numeric class
 };
 
-// The class is the request's, or the one that most nodes have. FailedPrecondition when `stages` (0:
-// any number) needs more nodes than there are, with the numbers and the remedy. InvalidArgument
-// when two nodes have one name.
-absl::StatusOr<EligibleNodes> SelectNodes(const PlanRequest& request, int stages);
+// Of so many numeric classes a plan is made, those with the most arithmetic.
+inline constexpr int kClassesTriedMax = 4;
+
+// The choices there are, never none: those of the request's class; without one those of each class,
+// the most nodes first, and before them all nodes if the run may mix classes. FailedPrecondition
+// when
+// `stages` (0: any number) needs more nodes than there are, with the numbers and the remedy.
+// InvalidArgument when two nodes have one name.
+absl::StatusOr<std::vector<EligibleNodes>> SelectNodes(const PlanRequest& request, int stages);
 
 }  // namespace longhaul::coordinator
 

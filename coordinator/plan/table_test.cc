@@ -27,6 +27,15 @@ TEST(Format, NumbersKeepThreeDigits) {
   EXPECT_EQ(FormatPercent(0.914), "91 %");
 }
 
+TEST(Format, RatesAndComparisons) {
+  EXPECT_EQ(FormatFlops(50e9), "50 GFLOP/s");
+  EXPECT_EQ(FormatFlops(1.25e12), "1.25 TFLOP/s");
+  EXPECT_EQ(FormatComparison(0.95, 1), "950 ms (5 % less)");
+  EXPECT_EQ(FormatComparison(1, 1), "1 s (as long)");
+  EXPECT_EQ(FormatComparison(1.17, 1), "1.17 s (17 % more)");
+  EXPECT_EQ(FormatComparison(2.6, 1), "2.6 s (2.6 times as long)");
+}
+
 TEST(Format, Words) {
   EXPECT_EQ(FormatCount(1, "stage"), "1 stage");
   EXPECT_EQ(FormatCount(3, "stage"), "3 stages");

@@ -42,6 +42,18 @@ inline NodeProfile SomeNode(const std::string& name, const std::string& site) {
           .trusted_network = true};
 }
 
+// A card: in bf16 so many times as fast as SomeNode, in fp32 a tenth of that; 40 GiB.
+inline NodeProfile SomeCard(const std::string& name, const std::string& site, double times) {
+  NodeProfile node = SomeNode(name, site);
+  node.flops_per_second *= times / 10;
+  node.bfloat16_flops_per_second = 50e9 * times;
+  node.bytes_per_second *= times;
+  node.memory_bytes *= 10;
+  node.numeric_class = "cuda";
+  node.device_kind = DeviceKind::kCuda;
+  return node;
+}
+
 inline PlanRequest SmallRequest(std::vector<NodeProfile> nodes, std::vector<LinkProfile> links = {},
                                 int stages = 0) {
   PlanRequest request;

@@ -109,7 +109,7 @@ Event Start(const Command& c) {
 
 Event Planned(const Command& c) {
   Plan plan;
-  plan.numeric_class = "class-a";
+  plan.numeric_classes = {"class-a"};
   // "n1,n2/n3": two stages, the second on two nodes.
   int op = 0;
   for (const absl::string_view stage : absl::StrSplit(c.Text("nodes"), ',')) {
@@ -246,7 +246,7 @@ RunRecord Durable(const RunRecord& record) {
   durable.epoch = record.epoch;
   durable.plan = record.plan;
   durable.token = record.token;
-  durable.numeric_class = record.numeric_class;
+  durable.numeric_classes = record.numeric_classes;
   durable.stages_requested = record.stages_requested;
   durable.replicas_requested = record.replicas_requested;
   durable.start_step = record.start_step;

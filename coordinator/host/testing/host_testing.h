@@ -184,7 +184,7 @@ class FakeCheckpoints : public Checkpoints {
 inline absl::StatusOr<Plan> PlanOnAll(const PlanRequest& request) {
   Plan plan;
   plan.schedule = "1f1b";
-  plan.numeric_class = "class-a";
+  plan.numeric_classes = {"class-a"};
   int op = 0;
   for (const NodeProfile& node : request.nodes) {
     StagePlacement& stage = plan.stages.emplace_back();
