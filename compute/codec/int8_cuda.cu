@@ -18,7 +18,7 @@ constexpr int64_t kBlockBytes = kBlockValues + sizeof(float);
 constexpr int kWarps = 8;
 constexpr uint32_t kInfinityBits = 0x7f800000u, kNanBits = 0x7fc00000u;
 
-using Quanta = cuda::Group<uint8_t, kWordValues>;
+using Quanta = cuda::Aligned<uint8_t, kWordValues>;
 
 __device__ uint32_t BitsOf(float value) {
   uint32_t bits;
@@ -48,18 +48,18 @@ __device__ int64_t FirstBlock() { return int64_t{blockIdx.x} * kWarps + threadId
 __device__ int64_t BlockStep() { return int64_t{gridDim.x} * kWarps; }
 
 template <typename T>
-__global__ void EncodeKernel(const T* values, int64_t n, bool in_groups, uint8_t* bytes) {
+__global__ void EncodeKernel(const T* values, int64_t n, uint8_t* bytes) {
   const int lane = static_cast<int>(threadIdx.x) % cuda::kWarp;
   for (int64_t block = FirstBlock(); block * kBlockValues < n; block += BlockStep()) {
     const T* const from = values + block * kBlockValues;
     uint8_t* const to = bytes + block * kBlockBytes;
     const int64_t count = n - block * kBlockValues;
-    cuda::Group<T, kWordValues> own[kHalves];
+    cuda::Aligned<T, kWordValues> own[kHalves];
     uint32_t largest = 0;
     LONGHAUL_UNROLL
     for (int half = 0; half < kHalves; ++half) {
       const int at = (half * kHalfWords + lane) * kWordValues;
-      own[half] = cuda::LoadGroup<kWordValues>(from + at, count - at, in_groups);
+      own[half] = cuda::LoadGroup<kWordValues>(from + at, count - at);
       LONGHAUL_UNROLL
       for (int k = 0; k < kWordValues; ++k) {
         const uint32_t magnitude = BitsOf(static_cast<float>(own[half].values[k])) & 0x7fffffffu;
@@ -79,7 +79,7 @@ __global__ void EncodeKernel(const T* values, int64_t n, bool in_groups, uint8_t
         const int quantum = scale > 0 ? __float2int_rn(__fdiv_rn(value, scale)) : 0;
         quanta.values[k] = static_cast<uint8_t>(quantum);
       }
-      cuda::StoreGroup(quanta, to + sizeof(float) + at, count - at, true);
+      cuda::StoreGroup(quanta, to + sizeof(float) + at, count - at);
     }
   }
 }
@@ -94,8 +94,7 @@ __device__ bool ScaleIsKnown(float scale) {
 constexpr uint32_t kAnyQuantum = 1, kLowestQuantum = 2;
 
 template <typename T>
-__global__ void DecodeKernel(const uint8_t* bytes, int64_t n, bool in_groups, T* values,
-                             uint32_t* damaged) {
+__global__ void DecodeKernel(const uint8_t* bytes, int64_t n, T* values, uint32_t* damaged) {
   const int lane = static_cast<int>(threadIdx.x) % cuda::kWarp;
   for (int64_t block = FirstBlock(); block * kBlockValues < n; block += BlockStep()) {
     const uint8_t* const from = bytes + block * kBlockBytes;
@@ -106,7 +105,7 @@ __global__ void DecodeKernel(const uint8_t* bytes, int64_t n, bool in_groups, T*
     LONGHAUL_UNROLL
     for (int half = 0; half < kHalves; ++half) {
       const int at = (half * kHalfWords + lane) * kWordValues;
-      quanta[half] = cuda::LoadGroup<kWordValues>(from + sizeof(float) + at, count - at, true);
+      quanta[half] = cuda::LoadGroup<kWordValues>(from + sizeof(float) + at, count - at);
       LONGHAUL_UNROLL
       for (int k = 0; k < kWordValues; ++k) {
         if (quanta[half].values[k] != 0) found |= kAnyQuantum;
@@ -121,14 +120,14 @@ __global__ void DecodeKernel(const uint8_t* bytes, int64_t n, bool in_groups, T*
     LONGHAUL_UNROLL
     for (int half = 0; half < kHalves; ++half) {
       const int at = (half * kHalfWords + lane) * kWordValues;
-      cuda::Group<T, kWordValues> group;
+      cuda::Aligned<T, kWordValues> group;
       LONGHAUL_UNROLL
       for (int k = 0; k < kWordValues; ++k) {
         const float quantum = static_cast<float>(static_cast<int8_t>(quanta[half].values[k]));
         const float value = no_number ? FloatOf(kNanBits) : __fmul_rn(quantum, scale);
         group.values[k] = static_cast<T>(value);
       }
-      cuda::StoreGroup(group, values + block * kBlockValues + at, count - at, in_groups);
+      cuda::StoreGroup(group, values + block * kBlockValues + at, count - at);
     }
   }
 }
@@ -142,16 +141,15 @@ cuda::LaunchShape ShapeOf(int64_t n) {
 template <typename T>
 absl::Status Encode(CudaBackend& backend, absl::Span<const T> values, uint8_t* bytes) {
   const int64_t n = static_cast<int64_t>(values.size());
-  return cuda::Launch(backend, "encode int8", ShapeOf(n), EncodeKernel<T>, values.data(), n,
-                      cuda::LieInGroups<T, kWordValues>(values.data()), bytes);
+  return cuda::Launch(backend, "encode int8", ShapeOf(n), EncodeKernel<T>, values.data(), n, bytes);
 }
 
 template <typename T>
 absl::Status Decode(CudaBackend& backend, const uint8_t* bytes, absl::Span<T> values,
                     uint32_t* damaged) {
   const int64_t n = static_cast<int64_t>(values.size());
-  return cuda::Launch(backend, "decode int8", ShapeOf(n), DecodeKernel<T>, bytes, n,
-                      cuda::LieInGroups<T, kWordValues>(values.data()), values.data(), damaged);
+  return cuda::Launch(backend, "decode int8", ShapeOf(n), DecodeKernel<T>, bytes, n, values.data(),
+                      damaged);
 }
 
 }  // namespace
