@@ -45,12 +45,19 @@ LinkOptions LinkWith(const std::string& codec, int window = 2) {
   return link;
 }
 
-std::vector<float> RoundTrip(const std::string& codec_name, const std::vector<float>& values) {
-  const compression::Codec& codec = **compression::FindCodec(absl::string_view(codec_name));
-  std::vector<uint8_t> bytes(codec.EncodedSizeMax(values.size()));
-  bytes.resize(codec.Encode(values, absl::MakeSpan(bytes)));
+const compression::Codec& Find(const std::string& codec) {
+  return **compression::FindCodec(absl::string_view(codec));
+}
+
+std::vector<uint8_t> Encode(const std::string& codec, const std::vector<float>& values) {
+  std::vector<uint8_t> bytes(Find(codec).EncodedSizeMax(values.size()));
+  bytes.resize(Find(codec).Encode(values, absl::MakeSpan(bytes)));
+  return bytes;
+}
+
+std::vector<float> RoundTrip(const std::string& codec, const std::vector<float>& values) {
   std::vector<float> decoded(values.size());
-  Must(codec.Decode(bytes, absl::MakeSpan(decoded)));
+  Must(Find(codec).Decode(Encode(codec, values), absl::MakeSpan(decoded)));
   return decoded;
 }
 
@@ -140,6 +147,29 @@ TEST_P(DevicePort, TensorsArriveAsBetweenProcessors) {
       EXPECT_TRUE(stages.stage(0).Flush(stages.Soon()).ok());
       EXPECT_TRUE(stages.stage(1).Flush(stages.Soon()).ok());
     }
+  }
+}
+
+TEST_P(DevicePort, FramesHoldTheBytesOfAProcessor) {
+  const LinkOptions link = LinkWith(GetParam());
+  for (const End here : DeviceEnds()) {
+    TwoStages stages(link);
+    stages.Start();
+    Side<> sender(here, stages, 0, link);
+    std::vector<float> values = TestValues(0);
+    for (float& value : values) value = value / 3 - 0.1f;
+    sender.Write(values);
+    ASSERT_TRUE(sender.Send(FrameKind::kActivation, 0).ok());
+    std::vector<uint8_t> received;
+    const auto take = [&](absl::Span<const uint8_t> bytes) {
+      received.assign(bytes.begin(), bytes.end());
+      return absl::OkStatus();
+    };
+    ASSERT_TRUE(stages.stage(1)
+                    .ReceiveEncoded(0, TestKey(FrameKind::kActivation, 0, 1), kTestElements, take,
+                                    stages.Soon())
+                    .ok());
+    EXPECT_EQ(received, Encode(GetParam(), values));
   }
 }
 
