@@ -15,8 +15,10 @@ longhaul_test(worker_comm_nccl_test
 target_include_directories(worker_comm_nccl_test BEFORE PRIVATE
   ${CMAKE_SOURCE_DIR}/compute/backend/cuda/emulated)
 
+# In its place where there is none, and where emulated cards are in several processes.
+longhaul_library(worker_comm_nccl_absent SOURCES nccl_absent.cc DEPS longhaul_worker_comm)
+
 if(NOT LONGHAUL_CUDA)
-  longhaul_library(worker_comm_nccl SOURCES nccl_absent.cc DEPS longhaul_worker_comm)
   return()
 endif()
 

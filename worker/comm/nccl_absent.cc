@@ -1,4 +1,4 @@
-// In place of nccl_collective.cc in builds without CUDA.
+// In place of nccl_collective.cc where there is no NCCL.
 #include "worker/comm/nccl_collective.h"
 
 namespace longhaul::worker {

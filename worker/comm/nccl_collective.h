@@ -7,10 +7,10 @@
 
 namespace longhaul::worker {
 
-// Null in builds without CUDA. What it makes needs a CUDA backend. The order of additions is
-// NCCL's: the same for one topology and version, not that of the tree; every replica still gets the
-// same bits. A peer's death shows at once only where NCCL talks to it over a network: between cards
-// of one host a call ends by Cancel or its deadline.
+// Null in programs that are linked with longhaul_worker_comm_nccl_absent. What it makes needs a
+// CUDA backend. The order of additions is NCCL's: the same for one topology and version, not that
+// of the tree; every replica still gets the same bits. A peer's death shows at once only where NCCL
+// talks to it over a network: between cards of one host a call ends by Cancel or its deadline.
 DeviceRendezvousFactory NcclRendezvousFactory();
 
 }  // namespace longhaul::worker
