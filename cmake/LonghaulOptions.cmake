@@ -18,6 +18,7 @@ option(LONGHAUL_CUDA "Build the CUDA backend (needs the CUDA toolkit; no card)" 
 set(LONGHAUL_CUDA_ARCHITECTURES "80-real;86-real;89-real;90" CACHE STRING
     "Compute capabilities with machine code; the last also as PTX, for cards to come")
 option(LONGHAUL_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+option(LONGHAUL_STATIC "Link what has archives statically; find the rest in ../lib" OFF)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
@@ -29,6 +30,14 @@ endif()
 find_program(MOLD_PROGRAM mold)
 if(MOLD_PROGRAM)
   add_link_options(-fuse-ld=mold)
+endif()
+
+if(LONGHAUL_STATIC)
+  set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # for LonghaulStatic
+  set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+  set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
+  # With this tag it also holds for what the libraries there need themselves.
+  add_link_options(-Wl,--disable-new-dtags)
 endif()
 
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Werror;-Wno-unused-parameter>")
