@@ -14,6 +14,7 @@ usage: ./dev COMMAND
   build --cuda [ARCHITECTURES]
                        the CUDA kernels and their tests, in build-cuda: for cards of 8.0, 8.6, 8.9,
                        9.0 and later, or those given ("90"); runs the tests if there is a card
+  gpu-check            the bundle that checks the CUDA backend on a machine with a card
   lint                 house rules, format, links
   sanitize [asan|tsan] the tests under AddressSanitizer + UBSan, or ThreadSanitizer
   fuzz [SECONDS]       run each fuzz target for some seconds (10)
@@ -70,6 +71,11 @@ command_test() {
   command_build
   say "testing"
   run_tests build ${1:+-R "$1"}
+}
+
+command_gpu_check() {
+  command_setup
+  exec tools/gpu-check "$@"
 }
 
 command_lint() {
@@ -134,7 +140,7 @@ command_demo() {
   exec tools/dev/demo.sh "$@"
 }
 
-command_clean() { rm -rf build build-asan build-tsan build-fuzz build-cuda; }
+command_clean() { rm -rf build build-asan build-tsan build-fuzz build-cuda build-gpu-check; }
 
 main() {
   local command=${1:-help}
@@ -143,6 +149,7 @@ main() {
     setup | build | install | test | lint | sanitize | fuzz | bench | demo | clean)
       "command_$command" "$@"
       ;;
+    gpu-check) command_gpu_check "$@" ;;
     help | -h | --help) usage ;;
     *)
       usage >&2
