@@ -11,6 +11,7 @@
 #include "cli/context.h"
 #include "cli/local_cluster.h"
 #include "cli/local_process.h"
+#include "cli/node_device.h"
 #include "cli/output.h"
 #include "cli/target.h"
 #include "daemon/rpc/protocol.h"
@@ -135,7 +136,8 @@ void CheckNodes(const Context& context, const v1::ListNodesResponse& nodes,
           "install one build everywhere; until then they work together as far as their protocol"));
     } else {
       findings.push_back(
-          Good(what, absl::StrCat("site ", node.site(), ", data address ", node.data_address())));
+          Good(what, absl::StrCat("site ", node.site(), ", data address ", node.data_address(),
+                                  ", computes on ", DeviceInShort(node))));
     }
   }
 }
@@ -189,8 +191,19 @@ void CheckCluster(const Context& context, std::vector<Finding>& findings) {
   CheckNumericClasses(*nodes, findings);
 }
 
+// Whether workers of this host can have cards depends on it.
+void CheckDaemonBuild(std::vector<Finding>& findings) {
+  const auto build = DaemonBuild();
+  if (build.ok()) {
+    findings.push_back(Good("this build", *build));
+  } else if (!absl::IsNotFound(build.status())) {
+    findings.push_back(Problem("this build", build.status(), "install longhauld again"));
+  }
+}
+
 int Doctor(Context& context) {
   std::vector<Finding> findings;
+  CheckDaemonBuild(findings);
   if (IsLocalTarget(context)) CheckLocalProcesses(context, findings);
   CheckCluster(context, findings);
   bool bad = false;

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,9 +14,12 @@
 #include <mutex>
 #include <sstream>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 
 namespace longhaul::cli {
 namespace {
@@ -84,6 +89,33 @@ absl::StatusOr<std::string> ProgramFolder() {
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return ErrnoStatus(error.value(), "read", "/proc/self/exe");
   return path.parent_path().string();
+}
+
+absl::StatusOr<std::string> DaemonBuild() {
+  constexpr absl::Duration kAnswerMax = absl::Seconds(10);
+  constexpr size_t kAnswerBytesMax = 4096;
+  LH_ASSIGN_OR_RETURN(const std::string programs, ProgramFolder());
+  std::string answer = (std::filesystem::temp_directory_path() / "longhaul-build-XXXXXX").string();
+  const int file = ::mkstemp(answer.data());
+  if (file < 0) return ErrnoStatus(errno, "make", answer);
+  ::close(file);
+  absl::Cleanup remove = [&answer] { ::unlink(answer.c_str()); };
+  const std::string program = absl::StrCat(programs, "/longhauld");
+  LH_ASSIGN_OR_RETURN(const pid_t pid, Spawn({program, "--version"}, answer, true));
+  const absl::Time give_up = RealClock().Now() + kAnswerMax;
+  int state = 0;
+  while (::waitpid(pid, &state, WNOHANG) == 0) {
+    if (RealClock().Now() < give_up) {
+      Pause(absl::Milliseconds(5));
+      continue;
+    }
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, &state, 0);
+  }
+  LH_ASSIGN_OR_RETURN(std::string text, ReadFile(answer, kAnswerBytesMax));
+  absl::StripAsciiWhitespace(&text);
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return text;
+  return absl::UnavailableError(absl::StrCat(program, " --version failed: ", text));
 }
 
 void Pause(absl::Duration duration) {

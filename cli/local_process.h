@@ -25,6 +25,9 @@ absl::StatusOr<uint64_t> StartTicks(pid_t pid);
 // The folder of this program, where longhauld is beside it.
 absl::StatusOr<std::string> ProgramFolder();
 
+// What the longhauld beside this program says of its build: "longhauld 0.1.0, no CUDA".
+absl::StatusOr<std::string> DaemonBuild();
+
 // Lets `duration` pass.
 void Pause(absl::Duration duration);
 

@@ -1,10 +1,14 @@
 // longhaul node ls|show|drain
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/client.h"
 #include "cli/context.h"
+#include "cli/node_device.h"
 #include "cli/output.h"
 #include "nlohmann/json.hpp"
 
@@ -17,10 +21,12 @@ nlohmann::ordered_json NodeToJson(const v1::NodeSummary& node) {
                                    {"state", node.state()},
                                    {"reason", node.reason()},
                                    {"host", node.host()},
+                                   {"device", DeviceToJson(node)},
                                    {"threads", node.threads()},
                                    {"memory_bytes", node.memory_bytes()},
                                    {"process_bytes", node.process_bytes()},
                                    {"flops_per_second", node.flops_per_second()},
+                                   {"bfloat16_flops_per_second", node.bfloat16_flops_per_second()},
                                    {"bytes_per_second", node.bytes_per_second()},
                                    {"numeric_class", node.numeric_class()},
                                    {"data_address", node.data_address()},
@@ -52,35 +58,36 @@ int List(Context& context) {
     return kExitDone;
   }
   std::vector<std::vector<std::string>> rows = {
-      {"NODE", "SITE", "STATE", "THREADS", "GFLOP/S", "MEMORY", "WORK", "REASON"}};
+      {"NODE", "SITE", "STATE", "DEVICE", "THREADS", "GFLOP/S", "MEMORY", "WORK", "REASON"}};
   for (const v1::NodeSummary& node : nodes->nodes()) {
-    rows.push_back({node.node(), node.site(), node.state(), absl::StrCat(node.threads()),
-                    absl::StrFormat("%.1f", node.flops_per_second() / 1e9),
-                    FormatBytes(static_cast<double>(node.memory_bytes())), Work(node),
-                    node.reason()});
+    rows.push_back(
+        {node.node(), node.site(), node.state(), DeviceInShort(node), absl::StrCat(node.threads()),
+         absl::StrFormat("%.1f", node.flops_per_second() / 1e9),
+         FormatBytes(static_cast<double>(node.memory_bytes())), Work(node), node.reason()});
   }
   PrintTable(rows);
   return kExitDone;
 }
 
 void PrintNode(const v1::NodeSummary& node) {
-  PrintTable(
-      {{"node", node.node()},
-       {"site", node.site()},
-       {"state", absl::StrCat(node.state(), node.reason().empty() ? "" : ": ", node.reason())},
-       {"work", Work(node)},
-       {"host", node.host()},
-       {"threads", absl::StrCat(node.threads())},
-       {"matrix rate", absl::StrFormat("%.1f GFLOP/s", node.flops_per_second() / 1e9)},
-       {"memory", FormatBytes(static_cast<double>(node.memory_bytes()))},
-       {"process without a stage", FormatBytes(static_cast<double>(node.process_bytes()))},
-       {"memory rate", absl::StrCat(FormatBytes(node.bytes_per_second()), "/s")},
-       {"numeric class", node.numeric_class()},
-       {"data address", node.data_address()},
-       {"trusted network", node.trusted_network() ? "yes" : "no"},
-       {"version", node.version()},
-       {"incarnation", absl::StrCat(node.incarnation())},
-       {"lease left", FormatSeconds(node.lease_seconds_left())}});
+  std::vector<std::vector<std::string>> rows = {
+      {"node", node.node()},
+      {"site", node.site()},
+      {"state", absl::StrCat(node.state(), node.reason().empty() ? "" : ": ", node.reason())},
+      {"work", Work(node)},
+      {"host", node.host()}};
+  for (std::vector<std::string>& row : DeviceRows(node)) rows.push_back(std::move(row));
+  const std::vector<std::vector<std::string>> rest = {
+      {"threads", absl::StrCat(node.threads())},
+      {"process without a stage", FormatBytes(static_cast<double>(node.process_bytes()))},
+      {"numeric class", node.numeric_class()},
+      {"data address", node.data_address()},
+      {"trusted network", node.trusted_network() ? "yes" : "no"},
+      {"version", node.version()},
+      {"incarnation", absl::StrCat(node.incarnation())},
+      {"lease left", FormatSeconds(node.lease_seconds_left())}};
+  rows.insert(rows.end(), rest.begin(), rest.end());
+  PrintTable(rows);
 }
 
 int Show(Context& context, const std::string& name) {

@@ -13,6 +13,7 @@
 #include "cli/context.h"
 #include "cli/output.h"
 #include "cli/submit.h"
+#include "coordinator/plan/device.h"
 #include "coordinator/plan/planner.h"
 #include "nlohmann/json.hpp"
 
@@ -39,6 +40,12 @@ coordinator::NodeProfile ProfileOf(const v1::NodeSummary& node) {
   profile.process_bytes = node.process_bytes();
   profile.trusted_network = node.trusted_network();
   profile.numeric_class = node.numeric_class();
+  profile.bfloat16_flops_per_second = node.bfloat16_flops_per_second();
+  if (node.device_kind() == coordinator::NameOf(coordinator::DeviceKind::kCuda)) {
+    profile.device_kind = coordinator::DeviceKind::kCuda;
+  }
+  profile.device_name = node.device_name();
+  profile.device_uuid = node.card().uuid();
   return profile;
 }
 

@@ -29,6 +29,8 @@ struct NodeDisconnected {
 };
 struct NodeHeartbeat {
   uint64_t session = 0;
+  std::optional<control::CardReadings> card = std::nullopt;  // none: nothing new
+  std::string leaving = "";  // why the worker is about to leave; empty: it stays
 };
 // What a stage of a run said.
 template <typename Message>

@@ -157,6 +157,7 @@ std::vector<const NodeRecord*> UsableNodes(State& state, bool busy_too) {
   std::vector<const NodeRecord*> nodes;
   for (const auto& [name, node] : state.nodes) {
     if (node.state != NodeState::kConnected || node.session == 0) continue;
+    if (!node.leaving.empty()) continue;
     if (!busy_too && FindPlace(state, name).run != nullptr) continue;
     nodes.push_back(&node);
   }

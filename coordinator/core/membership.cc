@@ -23,6 +23,7 @@ void TakeSession(Turn& turn, NodeRecord& node, const NodeConnected& event, bool 
   node.address = event.address;
   node.session = event.session;
   node.lease_until = turn.now + turn.state.options.lease;
+  node.leaving.clear();
   turn.state.joined_at = turn.now;
   node.reattach_until = absl::InfiniteFuture();
   if (new_process || before == NodeState::kDraining || before == NodeState::kDrained) {
@@ -42,8 +43,9 @@ absl::Status CheckFacts(const NodeFacts& facts) {
   LH_RETURN_IF_ERROR(ValidateName("worker name", profile.name));
   const bool sound = std::isfinite(profile.flops_per_second) && profile.flops_per_second >= 0 &&
                      std::isfinite(profile.bytes_per_second) && profile.bytes_per_second >= 0 &&
-                     profile.memory_bytes >= 0 && profile.process_bytes >= 0 &&
-                     profile.threads >= 0 && profile.host_cores >= 0;
+                     std::isfinite(profile.bfloat16_flops_per_second) &&
+                     profile.bfloat16_flops_per_second >= 0 && profile.memory_bytes >= 0 &&
+                     profile.process_bytes >= 0 && profile.threads >= 0 && profile.host_cores >= 0;
   if (sound) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("worker ", profile.name,
                                                  " states a rate, memory or number of threads that "
@@ -77,6 +79,7 @@ void OnNodeConnected(Turn& turn, const NodeConnected& event) {
 
 void DropSession(Turn& turn, NodeRecord& node, const std::string& reason) {
   node.session = 0;
+  node.card.reset();
   if (node.state == NodeState::kConnected) node.state = NodeState::kLost;
   if (node.state != NodeState::kDrained) node.reason = reason;
   const Place place = FindPlace(turn.state, node.facts.profile.name);
@@ -87,9 +90,9 @@ void OnNodeDisconnected(Turn& turn, const NodeDisconnected& event) {
   NodeRecord* node = FindSession(turn.state, event.session);
   if (node == nullptr) return;
   const std::string& name = node->facts.profile.name;
-  const std::string reason = event.reason.empty()
-                                 ? "its connection closed"
-                                 : absl::StrCat("its connection closed: ", event.reason);
+  const std::string& told = node->leaving.empty() ? event.reason : node->leaving;
+  const std::string what = node->leaving.empty() ? "its connection closed" : "its worker left";
+  const std::string reason = told.empty() ? what : absl::StrCat(what, ": ", told);
   const Place place = FindPlace(turn.state, name);
   // A worker without work may come and go; one that fails closes its connection just the same.
   if (place.run == nullptr) {
@@ -105,7 +108,13 @@ void OnNodeDisconnected(Turn& turn, const NodeDisconnected& event) {
   }
 }
 
-void OnNodeHeartbeat(Turn& turn, const NodeHeartbeat& event) { RenewLease(turn, event.session); }
+void OnNodeHeartbeat(Turn& turn, const NodeHeartbeat& event) {
+  RenewLease(turn, event.session);
+  NodeRecord* node = FindSession(turn.state, event.session);
+  if (node == nullptr) return;
+  if (event.card) node->card = event.card;
+  if (!event.leaving.empty()) node->leaving = event.leaving;
+}
 
 void RenewLease(Turn& turn, uint64_t session) {
   NodeRecord* node = FindSession(turn.state, session);

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "checkpoint/manifest.h"
+#include "control/device.h"
 #include "coordinator/plan/plan.h"
 #include "coordinator/plan/planner.h"
 #include "run/run_spec.h"
@@ -24,17 +25,21 @@ struct NodeFacts {
   uint64_t incarnation = 0;  // rises with every start of the worker's process
   std::string data_address;  // where other workers reach its exchange
   std::string version;       // of its build
+  std::optional<control::CardFacts> card = std::nullopt;  // not durable; of nodes with one
 };
 
 enum class NodeState { kConnected, kLost, kDraining, kDrained };
 
 struct NodeRecord {
-  NodeFacts facts;                     // durable
-  NodeState state = NodeState::kLost;  // durable: draining and drained
-  std::string address;                 // of its newest control connection, for messages
-  uint64_t session = 0;                // of the control stream in force; 0: none
-  absl::Time lease_until;              // silence beyond this loses the node
-  std::string reason;                  // why it is in this state, for people
+  NodeFacts facts;                            // durable
+  NodeState state = NodeState::kLost;         // durable: draining and drained
+  std::string address;                        // of its newest control connection, for messages
+  uint64_t session = 0;                       // of the control stream in force; 0: none
+  absl::Time lease_until;                     // silence beyond this loses the node
+  std::optional<control::CardReadings> card;  // the newest of this session
+  std::string leaving =
+      "";              // why the session is about to end, as its worker said; empty: it is not
+  std::string reason;  // why it is in this state, for people
   // Without a session and in a run: when waiting for a re-attachment is given up.
   absl::Time reattach_until = absl::InfiniteFuture();
   // When a process took the name from another one that was alive.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "daemon/rpc/convert_device.h"
 #include "daemon/rpc/protocol.h"
 #include "daemon/rpc/status.h"
 #include "daemon/rpc/wire_check.h"
@@ -43,7 +44,13 @@ coordinator::NodeFacts ReadFacts(const v1::Register& wire, WireCheck& check) {
   profile.process_bytes = check.Size("process_bytes", device.process_bytes());
   profile.flops_per_second = check.Measure("flops_per_second", device.flops_per_second());
   profile.bytes_per_second = check.Measure("bytes_per_second", device.bytes_per_second());
+  profile.bfloat16_flops_per_second =
+      check.Measure("bfloat16_flops_per_second", device.bfloat16_flops_per_second());
   profile.trusted_network = wire.trusted_network();
+  profile.device_kind = DeviceKindFromWire(device.device_kind(), check);
+  profile.device_name = check.Text("device_name", device.device_name(), 256);
+  if (device.has_card()) facts.card = FromWire(device.card(), check);
+  if (facts.card) profile.device_uuid = facts.card->uuid;
   if (profile.threads < 1) check.Also(absl::InvalidArgumentError("threads: 0"));
   return facts;
 }
@@ -185,8 +192,14 @@ absl::StatusOr<coordinator::NodeConnected> RegisterFromWire(const v1::Register& 
 
 absl::StatusOr<coordinator::Event> FromWire(const v1::WorkerMessage& wire, uint64_t session) {
   switch (wire.message_case()) {
-    case v1::WorkerMessage::kHeartbeat:
-      return coordinator::NodeHeartbeat{session};
+    case v1::WorkerMessage::kHeartbeat: {
+      WireCheck check("Heartbeat");
+      coordinator::NodeHeartbeat event = {session};
+      if (wire.heartbeat().has_card()) event.card = FromWire(wire.heartbeat().card(), check);
+      event.leaving = check.Text("leaving", wire.heartbeat().leaving());
+      LH_RETURN_IF_ERROR(check.status());
+      return event;
+    }
     case v1::WorkerMessage::kPreparing: {
       WireCheck check("Preparing");
       coordinator::StagePreparing event = {

@@ -50,7 +50,12 @@ worker::Register MakeRegister() {
                    .memory_bytes = int64_t{5} << 30,
                    .process_bytes = 44 << 20,
                    .flops_per_second = 1.5e10,
-                   .bytes_per_second = 2.5e9};
+                   .bfloat16_flops_per_second = 3e10,
+                   .bytes_per_second = 2.5e9,
+                   .device_kind = "cuda",
+                   .device_name = "NVIDIA H100",
+                   .card = control::CardFacts{"9.0", "580.1 (CUDA 13.0)", "GPU-1", "0000:17:00.0",
+                                              int64_t{80} << 30}};
   message.attachment = worker::Attachment{"first", kEpoch, 2, 77};
   return message;
 }
@@ -75,6 +80,11 @@ TEST(WorkerToCoordinator, Register) {
   EXPECT_EQ(facts.profile.process_bytes, 44 << 20);
   EXPECT_EQ(facts.profile.flops_per_second, 1.5e10);
   EXPECT_EQ(facts.profile.bytes_per_second, 2.5e9);
+  EXPECT_EQ(facts.profile.bfloat16_flops_per_second, 3e10);
+  EXPECT_EQ(facts.profile.device_kind, coordinator::DeviceKind::kCuda);
+  EXPECT_EQ(facts.profile.device_uuid, "GPU-1");
+  EXPECT_EQ(facts.profile.device_name, "NVIDIA H100");
+  EXPECT_EQ(facts.card, MakeRegister().facts.card);
   ASSERT_TRUE(event->attachment.has_value());
   EXPECT_EQ(event->attachment->run, "first");
   EXPECT_EQ(event->attachment->epoch, kEpoch);
@@ -83,6 +93,23 @@ TEST(WorkerToCoordinator, Register) {
   worker::Register idle = MakeRegister();
   idle.attachment.reset();
   EXPECT_FALSE(RegisterFromWire(ToWire(idle).register_(), kSession, "a")->attachment.has_value());
+}
+
+// What a card does not tell stays absent; a build that knows no devices has a processor.
+TEST(WorkerToCoordinator, Devices) {
+  control::CardReadings readings;
+  readings.temperature_celsius = -3;
+  readings.uncorrected_errors = 0;
+  EXPECT_EQ(Arrives<coordinator::NodeHeartbeat>(worker::Heartbeat{readings}).card, readings);
+  readings = {71, 650.5, 1980, 2619, 0.97, 2, int64_t{70} << 30};
+  EXPECT_EQ(Arrives<coordinator::NodeHeartbeat>(worker::Heartbeat{readings}).card, readings);
+  EXPECT_FALSE(Arrives<coordinator::NodeHeartbeat>(worker::Heartbeat{}).card.has_value());
+  EXPECT_EQ(Arrives<coordinator::NodeHeartbeat>(worker::Heartbeat{{}, "bad card"}).leaving,
+            "bad card");
+  v1::WorkerMessage old = ToWire(MakeRegister());
+  old.mutable_register_()->mutable_device()->clear_device_kind();
+  EXPECT_EQ(RegisterFromWire(old.register_(), kSession, "a")->facts.profile.device_kind,
+            coordinator::DeviceKind::kCpu);
 }
 
 TEST(WorkerToCoordinator, Reports) {
@@ -251,6 +278,15 @@ TEST(WorkerToCoordinator, HostileRegistersAreRefusedByName) {
       {[](v1::Register& r) { r.mutable_device()->set_threads(4000000000u); }, "threads"},
       {[](v1::Register& r) { r.mutable_device()->set_memory_bytes(-1); }, "memory_bytes"},
       {[](v1::Register& r) { r.mutable_device()->set_flops_per_second(-INFINITY); }, "flops"},
+      {[](v1::Register& r) { r.mutable_device()->set_device_kind("tpu"); }, "device_kind: 'tpu'"},
+      {[](v1::Register& r) { r.mutable_device()->set_device_name(std::string(300, 'n')); },
+       "device_name"},
+      {[](v1::Register& r) { r.mutable_device()->set_bfloat16_flops_per_second(NAN); },
+       "bfloat16_flops"},
+      {[](v1::Register& r) { r.mutable_device()->mutable_card()->set_uuid(std::string(300, 'u')); },
+       "uuid"},
+      {[](v1::Register& r) { r.mutable_device()->mutable_card()->set_memory_bytes(-1); },
+       "card memory_bytes"},
       {[](v1::Register& r) { r.mutable_attachment()->set_run(""); }, "run"},
       {[](v1::Register& r) { r.mutable_protocol()->set_oldest(99); }, "control protocol 99"},
       {[](v1::Register& r) { r.clear_protocol(); }, "control protocol 0 to 0"},

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "daemon/rpc/convert_device.h"
 #include "daemon/rpc/protocol.h"
 #include "daemon/rpc/status.h"
 #include "daemon/rpc/wire_check.h"
@@ -54,9 +55,17 @@ struct Writer {
     device->set_process_bytes(facts.process_bytes);
     device->set_flops_per_second(facts.flops_per_second);
     device->set_bytes_per_second(facts.bytes_per_second);
+    device->set_bfloat16_flops_per_second(facts.bfloat16_flops_per_second);
+    device->set_device_kind(facts.device_kind);
+    device->set_device_name(WireText(facts.device_name, 256));
+    if (facts.card) ToWire(*facts.card, device->mutable_card());
     if (message.attachment) SetStagePlace(*message.attachment, out->mutable_attachment());
   }
-  void operator()(const worker::Heartbeat&) { wire.mutable_heartbeat(); }
+  void operator()(const worker::Heartbeat& message) {
+    v1::Heartbeat* out = wire.mutable_heartbeat();
+    if (message.card) ToWire(*message.card, out->mutable_card());
+    out->set_leaving(WireText(message.leaving, kTextBytesMax));
+  }
   void operator()(const worker::Preparing& message) { SetPlace(message, wire.mutable_preparing()); }
   void operator()(const worker::Ready& message) {
     SetPlace(message, wire.mutable_ready())->set_rendezvous(message.rendezvous);

@@ -21,8 +21,10 @@ namespace longhaul::daemon {
 // One stream: a writer thread for the queue and the heartbeats; the client's thread reads.
 class MembershipClient::Session {
  public:
-  Session(const MembershipClientOptions& options, const Credentials& credentials, Clock& clock)
+  Session(const MembershipClientOptions& options, const ControlListener& listener,
+          const Credentials& credentials, Clock& clock)
       : options_(options),
+        take_readings_(listener.take_readings),
         clock_(clock),
         queue_(options.messages_max, clock),
         stub_(v1::Membership::NewStub(
@@ -112,7 +114,8 @@ class MembershipClient::Session {
     absl::Time heartbeat_at = clock_.Now();
     for (;;) {
       if (clock_.Now() >= heartbeat_at) {
-        if (!stream_->Write(ToWire(worker::ToCoordinator(worker::Heartbeat{})))) return;
+        const worker::Heartbeat heartbeat = {take_readings_ ? take_readings_() : std::nullopt};
+        if (!stream_->Write(ToWire(worker::ToCoordinator(heartbeat)))) return;
         heartbeat_at = clock_.Now() + HeartbeatEvery();
       }
       const std::optional<worker::ToCoordinator> message = queue_.Pop(heartbeat_at);
@@ -127,6 +130,7 @@ class MembershipClient::Session {
   }
 
   const MembershipClientOptions& options_;
+  const std::function<std::optional<control::CardReadings>()> take_readings_;
   Clock& clock_;
   BoundedQueue<worker::ToCoordinator> queue_;
   std::unique_ptr<v1::Membership::Stub> stub_;
@@ -197,7 +201,7 @@ void MembershipClient::Run() {
 }
 
 absl::Status MembershipClient::RunSession(bool& accepted) {
-  auto session = std::make_shared<Session>(options_, credentials_, clock_);
+  auto session = std::make_shared<Session>(options_, listener_, credentials_, clock_);
   const worker::Register first = listener_.make_register();
   {
     std::lock_guard<std::mutex> lock(mutex_);

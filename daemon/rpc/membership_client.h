@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -40,10 +41,12 @@ struct MembershipClientOptions {
 // jitter_seed and `failures`, so that a cluster that lost its coordinator does not return in step.
 absl::Duration RetryPause(const MembershipClientOptions& options, int failures);
 
-// Whom the stream serves (WorkerHost's MakeRegister and OnMessage).
+// Whom the stream serves (WorkerHost's MakeRegister and OnMessage), and what heartbeats carry: what
+// the card said of itself since the last one (may be empty).
 struct ControlListener {
   std::function<worker::Register()> make_register;
   std::function<void(const worker::ToWorker&)> on_message;
+  std::function<std::optional<control::CardReadings>()> take_readings = nullptr;
 };
 
 // Thread-safe. Says in the log, once for each change, that the worker is not part of the cluster

@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "coordinator/plan/device.h"
 #include "coordinator/plan/planner.h"
+#include "daemon/rpc/convert_device.h"
 #include "daemon/rpc/status.h"
 #include "daemon/rpc/wire_check.h"
 #include "model/family.h"
@@ -163,6 +165,11 @@ v1::NodeSummary SummariseNode(const State& state, const NodeRecord& node, absl::
   summary.set_host(profile.host);
   summary.set_host_cores(static_cast<uint32_t>(profile.host_cores));
   summary.set_trusted_network(profile.trusted_network);
+  summary.set_device_kind(coordinator::NameOf(profile.device_kind));
+  summary.set_device_name(profile.device_name);
+  summary.set_bfloat16_flops_per_second(profile.bfloat16_flops_per_second);
+  if (node.facts.card) ToWire(*node.facts.card, summary.mutable_card());
+  if (node.card) ToWire(*node.card, summary.mutable_card_readings());
   for (const auto& [name, run] : state.runs) {
     if (run.state != RunState::kRunning || !run.plan) continue;
     for (size_t s = 0; s < run.plan->stages.size(); ++s) {

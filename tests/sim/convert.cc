@@ -18,6 +18,13 @@ coordinator::NodeFacts Convert(const worker::NodeFacts& facts) {
   converted.profile.process_bytes = facts.process_bytes;
   converted.profile.numeric_class = facts.numeric_class;
   converted.profile.trusted_network = facts.trusted_network;
+  converted.profile.bfloat16_flops_per_second = facts.bfloat16_flops_per_second;
+  if (facts.device_kind == control::kCudaDevice) {
+    converted.profile.device_kind = coordinator::DeviceKind::kCuda;
+  }
+  converted.profile.device_name = facts.device_name;
+  if (facts.card) converted.profile.device_uuid = facts.card->uuid;
+  converted.card = facts.card;
   converted.incarnation = facts.incarnation;
   converted.data_address = facts.data_address;
   converted.version = facts.version;
@@ -27,8 +34,8 @@ coordinator::NodeFacts Convert(const worker::NodeFacts& facts) {
 coordinator::Event Convert(uint64_t session, const worker::Register& m) {
   return coordinator::NodeConnected{session, "in-process", Convert(m.facts), m.attachment};
 }
-coordinator::Event Convert(uint64_t session, const worker::Heartbeat&) {
-  return coordinator::NodeHeartbeat{session};
+coordinator::Event Convert(uint64_t session, const worker::Heartbeat& m) {
+  return coordinator::NodeHeartbeat{session, m.card, m.leaving};
 }
 template <typename Message>
 coordinator::Event Convert(uint64_t session, const Message& m) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "control/device.h"
 #include "control/messages.h"
 
 namespace longhaul::worker {
@@ -44,14 +45,21 @@ struct NodeFacts {
   int64_t memory_bytes = 0;
   int64_t process_bytes = 0;  // that the process takes without a stage; 0: unknown
   double flops_per_second = 0;
+  double bfloat16_flops_per_second = 0;  // 0: it does not compute in bfloat16
   double bytes_per_second = 0;
   bool trusted_network = false;  // of the site: replicas may sum gradients over it
+  std::string device_kind = control::kCpuDevice;
+  std::string device_name = "";                           // as its maker calls it; empty: unknown
+  std::optional<control::CardFacts> card = std::nullopt;  // of cards only
 };
 struct Register {
   NodeFacts facts;
   std::optional<Attachment> attachment;
 };
-struct Heartbeat {};
+struct Heartbeat {
+  std::optional<control::CardReadings> card = std::nullopt;  // none: no card, or nothing new
+  std::string leaving = "";  // why this worker is about to leave; empty: it stays
+};
 
 using ToCoordinator = std::variant<Register, Heartbeat, Preparing, Ready, StepReport, ShardStored,
                                    ShardFailed, Ended, Failed>;

@@ -202,7 +202,10 @@ std::optional<Event> MakeEvent(const Command& c) {
            [](const Command& c) {
              return NodeDisconnected{c.session(), c.Text("reason")};
            }},
-          {"heartbeat", [](const Command& c) { return NodeHeartbeat{c.session()}; }},
+          {"heartbeat",
+           [](const Command& c) {
+             return NodeHeartbeat{c.session(), std::nullopt, c.Text("leaving")};
+           }},
           {"preparing",
            [](const Command& c) {
              return StagePreparing{c.session(), c.run(), c.epoch()};
