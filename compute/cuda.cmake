@@ -1,6 +1,12 @@
+# In the CUDA backend's place where there is none.
+longhaul_library(compute_cuda_absent
+  SOURCES backend/cuda/absent.cc
+  DEPS longhaul_compute)
+
 # The CUDA backend. Its kernels' files are compiled twice: by nvcc for cards, and as C++ against
 # backend/cuda/emulated for the tests, which run them on any machine.
 set(CUDA_HOST_SOURCES
+    backend/cuda/architectures.cc
     backend/cuda/cuda_backend.cc
     backend/cuda/cuda_buffers.cc
     backend/cuda/cuda_device.cc
@@ -9,6 +15,7 @@ set(CUDA_HOST_SOURCES
     backend/cuda/lt_product.cc
     backend/cuda/cuda_streams.cc
     backend/cuda/cuda_timer.cc
+    backend/cuda/device_facts.cc
     backend/cuda/launch_window.cc
     backend/cuda/matrix_product.cc
     backend/cuda/pinned_ring.cc)
@@ -37,6 +44,7 @@ set(CUDA_KERNEL_SOURCES
 set(EMULATED_SOURCES
     backend/cuda/emulated/cublas.cc
     backend/cuda/emulated/cublas_lt.cc
+    backend/cuda/emulated/environment.cc
     backend/cuda/emulated/events.cc
     backend/cuda/emulated/fibers.cc
     backend/cuda/emulated/memory.cc
@@ -53,13 +61,18 @@ longhaul_library(compute_cuda_emulated
   DEPS longhaul_compute
   PRIVATE_DEPS Boost::context)
 target_include_directories(longhaul_compute_cuda_emulated BEFORE PRIVATE backend/cuda/emulated)
+target_compile_definitions(longhaul_compute_cuda_emulated PRIVATE
+  LONGHAUL_CUDA_BUILT_FOR="80-real,90")
 # To GCC the unnamed namespaces of what the wrappers include look shared.
 target_compile_options(longhaul_compute_cuda_emulated PRIVATE -Wno-subobject-linkage)
 
 if(NOT LONGHAUL_SANITIZE STREQUAL "thread")  # as testing/op_testing.h says
   longhaul_test(cuda_emulated_test
-    SOURCES backend/cuda/cuda_backend_test.cc backend/cuda/lt_product_test.cc
+    SOURCES backend/cuda/architectures_test.cc
+            backend/cuda/cuda_backend_test.cc
+            backend/cuda/lt_product_test.cc
             backend/cuda/cuda_streams_test.cc
+            backend/cuda/device_facts_test.cc
             backend/cuda/emulated/emulation_test.cc
             stage/cuda_stage_test.cc
     DEPS longhaul_compute longhaul_compute_testing)
@@ -77,6 +90,8 @@ add_library(longhaul_compute_cuda STATIC ${CUDA_HOST_SOURCES} ${CUDA_KERNEL_SOUR
 set_target_properties(longhaul_compute_cuda PROPERTIES CUDA_STANDARD_REQUIRED OFF)
 target_compile_options(longhaul_compute_cuda PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
+string(REPLACE ";" "," built_for "${LONGHAUL_CUDA_ARCHITECTURES}")
+target_compile_definitions(longhaul_compute_cuda PRIVATE LONGHAUL_CUDA_BUILT_FOR="${built_for}")
 target_link_libraries(longhaul_compute_cuda
   PUBLIC longhaul_compute CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
 

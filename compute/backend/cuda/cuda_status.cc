@@ -13,6 +13,11 @@ std::string DriverAndToolkit() {
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&toolkit);
   if (driver == 0) return "no NVIDIA driver is loaded on this machine; install one, or use the CPU";
+  if (driver >= toolkit) {
+    return "its driver sees no card; `nvidia-smi -L` lists them, and CUDA_VISIBLE_DEVICES, if it "
+           "is "
+           "set, hides others; or use the CPU";
+  }
   return absl::StrCat("the driver supports CUDA ", Version(driver),
                       ", this build was made with CUDA ", Version(toolkit),
                       "; install a newer driver, or use the CPU");

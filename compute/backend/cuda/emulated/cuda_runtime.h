@@ -114,10 +114,15 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return __shfl_sync(mask, value, longhaul::compute::emulated::Lane() ^ lanes);
 }
 
+struct cudaUUID_t {
+  char bytes[16];
+};
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   size_t totalGlobalMem;
   int major, minor, multiProcessorCount;
+  int pciBusID, pciDeviceID, pciDomainID;
 };
 
 const char* cudaGetErrorName(cudaError_t error);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace longhaul::compute::emulated {
@@ -11,13 +12,16 @@ namespace longhaul::compute::emulated {
 // Set while no other thread uses the runtime, and whole again at the end of a test.
 struct Machine {
   int devices = 1;
-  int driver_version = 13000;       // 0: no driver
+  int driver_version = 13000;       // the CUDA that it supports; 0: no driver
+  int capability = 90;              // 9.0
   size_t memory_bytes = 1ul << 30;  // of each device
   size_t pinned_bytes = 1ul << 30;  // the most that one call pins
   bool fails = false;               // every kernel from now on
   int lost = 0;                     // the error (a cudaError_t) of every call from now on
   bool hangs = false;               // no stream runs anything from now on
   std::vector<const void*> hung;    // nor do these, of type cudaStream_t
+  std::string name = "";            // from which the devices' UUIDs are made
+  std::string breaks = "";          // a path: once something lies there, every kernel fails
 };
 Machine& TheMachine();
 

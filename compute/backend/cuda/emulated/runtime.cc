@@ -1,10 +1,13 @@
 #include <cstdio>
 
+#include "compute/backend/cuda/emulated/environment.h"
 #include "compute/backend/cuda/emulated/state.h"
 
 // The machine, its devices and errors.
 namespace longhaul::compute::emulated {
 namespace {
+
+constexpr int kRuntimeVersion = 13000;
 
 std::mutex& TheMutex() {
   static std::mutex mutex;
@@ -16,13 +19,13 @@ thread_local int current_device = 0;
 
 cudaError_t StickyError() {
   if (TheMachine().lost != 0) return static_cast<cudaError_t>(TheMachine().lost);
-  return TheMachine().fails ? cudaErrorIllegalAddress : cudaSuccess;
+  return IsBroken(TheMachine()) ? cudaErrorIllegalAddress : cudaSuccess;
 }
 
 }  // namespace
 
 Machine& TheMachine() {
-  static Machine machine;
+  static Machine machine = MachineFromEnvironment();
   return machine;
 }
 
@@ -46,7 +49,7 @@ cudaError_t Note(cudaError_t error) {
 
 cudaError_t CheckDevice(int device) {
   const Machine& machine = TheMachine();
-  if (machine.driver_version == 0) return cudaErrorInsufficientDriver;
+  if (machine.driver_version < kRuntimeVersion) return cudaErrorInsufficientDriver;
   if (machine.devices == 0) return cudaErrorNoDevice;
   return device >= 0 && device < machine.devices ? cudaSuccess : cudaErrorInvalidDevice;
 }
@@ -104,7 +107,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = 13000;
+  *version = kRuntimeVersion;
   return cudaSuccess;
 }
 
@@ -125,9 +128,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const Call call;
   const cudaError_t error = CheckDevice(device);
   if (error != cudaSuccess) return Note(error);
+  const Machine& machine = TheMachine();
   *properties = {};
   std::strcpy(properties->name, "emulated");
-  properties->totalGlobalMem = TheMachine().memory_bytes;
+  const size_t seed = std::hash<std::string>()(machine.name);
+  std::memcpy(properties->uuid.bytes, &seed, sizeof(seed));
+  properties->uuid.bytes[15] = static_cast<char>(device);
+  properties->pciBusID = device + 1;
+  properties->totalGlobalMem = machine.memory_bytes;
+  properties->major = machine.capability / 10;
+  properties->minor = machine.capability % 10;
   properties->multiProcessorCount = 4;
   return call.error();
 }

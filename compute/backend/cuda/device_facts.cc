@@ -1,0 +1,85 @@
+#include "compute/backend/cuda/device_facts.h"
+
+#include <cuda_runtime.h>
+
+#include <cstring>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "compute/backend/cuda/architectures.h"
+#include "compute/backend/cuda/cuda_status.h"
+
+namespace longhaul::compute {
+namespace {
+
+constexpr char kBuilt[] = LONGHAUL_CUDA_BUILT_FOR;  // compute/cuda.cmake
+
+std::string Name(int device) { return absl::StrCat("cuda:", device); }
+
+// "13.0" of 13000.
+std::string Version(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
+
+// As NVML and nvidia-smi write it.
+std::string FormatUuid(const cudaUUID_t& uuid) {
+  const std::string hex = absl::BytesToHexString(absl::string_view(uuid.bytes, sizeof(uuid.bytes)));
+  return absl::StrCat("GPU-", hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
+                      hex.substr(16, 4), "-", hex.substr(20));
+}
+
+// What CUDA remembers of a failed call would show at the next kernel.
+absl::Status Answer(cudaError_t error, int device) {
+  if (error != cudaSuccess) cudaGetLastError();
+  return CudaStatus(error, Name(device));
+}
+
+absl::Status CheckNumber(int device) {
+  int count = 0;
+  LH_RETURN_IF_ERROR(Answer(cudaGetDeviceCount(&count), device));
+  if (device >= 0 && device < count) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      Name(device), ": there is no such card; this machine has ", count,
+      count == 1 ? " card, cuda:0" : absl::StrCat(" cards, cuda:0 to cuda:", count - 1),
+      "; `nvidia-smi -L` lists them, and CUDA_VISIBLE_DEVICES, if it is set, hides others"));
+}
+
+}  // namespace
+
+std::string DescribeCudaBuild() {
+  int toolkit = 0;
+  cudaRuntimeGetVersion(&toolkit);
+  return absl::StrCat("CUDA ", Version(toolkit), " for compute capability ",
+                      DescribeArchitectures(kBuilt));
+}
+
+absl::StatusOr<CudaDeviceFacts> ReadCudaDevice(int device) {
+  LH_RETURN_IF_ERROR(CheckNumber(device));
+  cudaDeviceProp properties;
+  LH_RETURN_IF_ERROR(Answer(cudaGetDeviceProperties(&properties, device), device));
+  int driver = 0;
+  LH_RETURN_IF_ERROR(Answer(cudaDriverGetVersion(&driver), device));
+  CudaDeviceFacts facts;
+  facts.name.assign(properties.name, strnlen(properties.name, sizeof(properties.name)));
+  facts.major = properties.major;
+  facts.minor = properties.minor;
+  facts.uuid = FormatUuid(properties.uuid);
+  facts.pci_bus_id = absl::StrFormat("%04x:%02x:%02x.0", properties.pciDomainID,
+                                     properties.pciBusID, properties.pciDeviceID);
+  facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  facts.driver_cuda_version = Version(driver);
+  if (HasCodeFor(kBuilt, facts.major, facts.minor)) return facts;
+  return absl::FailedPreconditionError(
+      absl::StrCat(Name(device), " (", facts.name, ") has compute capability ", facts.major, ".",
+                   facts.minor, ", and this build has code for ", DescribeArchitectures(kBuilt),
+                   "; build for it: ./dev build --cuda ", facts.major, facts.minor));
+}
+
+absl::StatusOr<CudaMemory> ReadCudaMemory(int device) {
+  LH_RETURN_IF_ERROR(Answer(cudaSetDevice(device), device));
+  size_t free = 0, total = 0;
+  LH_RETURN_IF_ERROR(Answer(cudaMemGetInfo(&free, &total), device));
+  return CudaMemory{static_cast<int64_t>(free), static_cast<int64_t>(total)};
+}
+
+}  // namespace longhaul::compute
