@@ -71,40 +71,19 @@ void StageJob::Start(std::vector<std::string> rendezvous) {
 
 void StageJob::Stop() { directives_.Set(Directive::kStop); }
 
-void StageJob::Cancel(const absl::Status& reason) {
+void StageJob::Cancel(const absl::Status& reason) { Break(reason, false); }
+
+void StageJob::Fail(const absl::Status& reason) { Break(reason, true); }
+
+void StageJob::Break(const absl::Status& reason, bool failed) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!cancelled_.ok()) return;
   cancelled_ = OwnCopy(reason);
+  failed_ = failed;
   if (exchange_ != nullptr) exchange_->Cancel(reason);
   replicas_.Cancel(reason);
   remote_->Cancel();
   changed_.notify_all();
-}
-
-void StageJob::Run() {
-  previous_.reset();
-  const absl::Status status = RunToEnd();
-  FreeMemory();
-  if (status.ok()) return;
-  SetPhase(absl::StrCat("failed: ", status.message()));
-  if (!CheckCancelled().ok()) {
-    Log(LogLevel::kInfo, absl::StrCat("stage given up: ", CheckCancelled().message()));
-    return;
-  }
-  Log(LogLevel::kError,
-      absl::StrCat("stage failed after step ", completed_step(), ": ", status.message()));
-  outbox_.Add(assignment_.run, assignment_.epoch,
-              Failed{assignment_.run, assignment_.epoch, assignment_.stage, completed_step(),
-                     status, damaged_shard_, divergence_});
-}
-
-void StageJob::FreeMemory() {
-  replicas_.LeaveBackend();
-  gradient_tree_.reset();
-  stage_.reset();
-  backend_.reset();
-  batches_.reset();
-  tokens_.reset();
 }
 
 absl::Status StageJob::RunToEnd() {

@@ -56,9 +56,16 @@ class StageJob {
   void Stop();  // after the step that the first stage is at
   // Ends what the job does or, once it has ended, waits for.
   void Cancel(const absl::Status& reason);
+  // The same, but the run is told, as of a failure of the stage.
+  void Fail(const absl::Status& reason);
 
  private:
+  void Break(const absl::Status& reason, bool failed);
   void Run();
+  // Tells the run why the stage ended early; not where it was cancelled.
+  void ReportFailure(const absl::Status& ended);
+  // OK, or why the device is of no more use.
+  absl::Status LookAtDevice();
   absl::Status RunToEnd();
 
   // Checks the assignment before anything is fetched for it.
@@ -128,6 +135,7 @@ class StageJob {
   bool started_ = false;
   std::vector<std::string> rendezvous_;  // of the stage's replicas, once started
   absl::Status cancelled_;
+  bool failed_ = false;  // cancelled_ is a failure
   int64_t completed_step_;
   std::string phase_ = "loading";
   std::string name_;

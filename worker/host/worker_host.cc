@@ -109,6 +109,11 @@ class WorkerHost::Impl {
     Retire();
   }
 
+  void FailStage(const absl::Status& reason) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (job_ != nullptr) job_->Fail(reason);
+  }
+
   std::string Describe() const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (job_ == nullptr) return "idle";
@@ -153,6 +158,8 @@ Register WorkerHost::MakeRegister() const { return impl_->MakeRegister(); }
 void WorkerHost::OnMessage(const ToWorker& message) {
   std::visit([this](const auto& m) { impl_->On(m); }, message);
 }
+
+void WorkerHost::FailStage(const absl::Status& reason) { impl_->FailStage(reason); }
 
 std::string WorkerHost::Describe() const { return impl_->Describe(); }
 

@@ -42,6 +42,9 @@ struct WorkerHostDependencies {
   // The device of this node, made anew for each stage and gone before the next is made.
   std::function<absl::StatusOr<std::unique_ptr<compute::Backend>>()> make_backend;
   DeviceRendezvousFactory device_rendezvous;  // of replicas on cards; null: their hosts sum
+  // The device is of no more use to this process, for this reason; the run has been told. Called
+  // from the host's threads; thread-safe. Empty: nobody wants to know.
+  std::function<void(const absl::Status&)> on_device_lost;
   // Called from the host's threads; thread-safe.
   absl::AnyInvocable<void(LogLevel, const std::string&) const> log;
 };
@@ -57,6 +60,9 @@ class WorkerHost {
   // Every message from the coordinator, in order. After Accepted, what was not acknowledged is sent
   // again.
   void OnMessage(const ToWorker& message);
+
+  // The stage that is trained, if there is one, fails for this reason, which the run is told.
+  void FailStage(const absl::Status& reason);
 
   // One line for people ("training run first stage 1 at step 17", "idle").
   std::string Describe() const;
