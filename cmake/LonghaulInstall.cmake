@@ -4,6 +4,7 @@
 install(TARGETS longhaul longhauld RUNTIME DESTINATION bin)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/longhaul DESTINATION share)
 install(FILES deploy/README.md DESTINATION share/doc/longhaul)
+install(FILES deploy/systemd/longhaul-worker-card.conf DESTINATION share/doc/longhaul/systemd)
 install(DIRECTORY deploy/config deploy/examples DESTINATION share/doc/longhaul)
 install(CODE [[
   set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")

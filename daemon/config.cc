@@ -5,7 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
@@ -67,6 +71,25 @@ run::Parsed MemoryValue(int64_t* target) {
     return absl::InvalidArgumentError(
         absl::StrCat("must be at least 16 MiB, got '", text, "', which is ", *target,
                      *target == 1 ? " byte" : " bytes", "; write the unit, as in 4 GiB"));
+  }};
+}
+
+// "cpu" or "cuda:N".
+run::Parsed DeviceValue(std::optional<int>* cuda) {
+  return {[cuda](absl::string_view text) -> absl::Status {
+    constexpr int kNumberMax = 1023;
+    int number = 0;
+    absl::string_view digits = text;
+    cuda->reset();
+    if (text == "cpu") return absl::OkStatus();
+    if (absl::ConsumePrefix(&digits, "cuda:") && !digits.empty() &&
+        absl::c_all_of(digits, absl::ascii_isdigit) && absl::SimpleAtoi(digits, &number) &&
+        number <= kNumberMax) {
+      *cuda = number;
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "must be 'cpu', or 'cuda:N' for card number N, counted from 0, got '", text, "'"));
   }};
 }
 
@@ -201,6 +224,8 @@ std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t&
       {"data.advertise", OptionalAddressValue(&config.data_advertise)},
       {"data.connections", run::Whole{&connections, 1, 64}},
       {"trusted_network", run::Flag{&config.trusted_network}},
+      {"device", DeviceValue(&config.cuda_device)},
+      {"share_device", run::Flag{&config.share_device}},
       {"threads", run::Whole{&threads, 1, 4096, "auto"}},
       {"memory", MemoryValue(&config.memory_bytes)},
       {"peer_wait_max", OptionalDurationValue(&config.peer_wait_max, absl::Seconds(1), day)},
@@ -223,6 +248,23 @@ absl::Status CheckWorkerAddresses(const KeyLines& lines, const WorkerConfig& con
   if (config.data_advertise && IsWildcard(*config.data_advertise)) {
     return At(lines, "data.advertise",
               absl::StrCat("'", ToString(*config.data_advertise), "' cannot be dialled"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDevice(const KeyLines& lines, const WorkerConfig& config, int64_t threads) {
+  if (config.cuda_device && threads > 0) {
+    return At(lines, "threads",
+              absl::StrCat("is for workers that compute on processor cores; this one has 'device: "
+                           "cuda:",
+                           *config.cuda_device, "'; remove it"));
+  }
+  if (config.share_device && !config.cuda_device) {
+    return At(lines, "share_device", "is for workers with a card ('device: cuda:N'); remove it");
+  }
+  if (config.share_device && config.memory_bytes == 0) {
+    return At(lines, "share_device",
+              "needs 'memory': how much of the card's memory this worker may use");
   }
   return absl::OkStatus();
 }
@@ -266,6 +308,7 @@ absl::StatusOr<WorkerConfig> ParseWorkerConfig(absl::string_view yaml,
   LH_ASSIGN_OR_RETURN(
       const KeyLines lines,
       ReadBoth(yaml, file_name, WorkerFields(config, threads, connections), common));
+  LH_RETURN_IF_ERROR(CheckDevice(lines, config, threads));
   LH_RETURN_IF_ERROR(CheckWorkerAddresses(lines, config));
   LH_RETURN_IF_ERROR(CheckExposure(
       lines, common, {{"data.listen", config.data_listen}, {"coordinator", config.coordinator}}));

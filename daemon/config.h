@@ -69,8 +69,10 @@ struct WorkerConfig {
   Address data_listen{"127.0.0.1", 0};
   std::optional<Address> data_advertise;  // port 0: the one that is listened on
   std::string folder;
+  std::optional<int> cuda_device;               // number of a card; none: processor cores
+  bool share_device = false;                    // the card, with other workers that say so too
   int threads = 0;                              // 0: every core that the process may use
-  int64_t memory_bytes = 0;                     // 0: most of what is free at the start
+  int64_t memory_bytes = 0;                     // of the device; 0: most of what is free at start
   int connections = 1;                          // parallel streams to each peer
   bool trusted_network = false;                 // of the site: replicas may sum gradients over it
   std::optional<absl::Duration> peer_wait_max;  // of a peer that is not heard; none: the lease

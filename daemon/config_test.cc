@@ -76,6 +76,20 @@ TEST(WorkerConfig, ReadsEverything) {
   EXPECT_TRUE(config->security.insecure);
 }
 
+TEST(WorkerConfig, ReadsDevices) {
+  const auto read = [](const std::string& lines) {
+    return ParseWorkerConfig(kWorkerBasis + lines, "w.yaml");
+  };
+  EXPECT_FALSE(read("")->cuda_device.has_value());
+  EXPECT_FALSE(read("device: cpu\nthreads: 4\n")->cuda_device.has_value());
+  EXPECT_EQ(read("device: cuda:0\n")->cuda_device, 0);
+  EXPECT_EQ(read("device: cuda:12\nthreads: auto\n")->cuda_device, 12);
+  const auto shared = read("device: cuda:1\nshare_device: true\nmemory: 20 GiB\n");
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_TRUE(shared->share_device);
+  EXPECT_EQ(shared->memory_bytes, int64_t{20} << 30);
+}
+
 struct BadFile {
   std::string lines;  // after the basis, which has 2 (coordinator) or 3 (worker) lines
   std::string start;
@@ -145,6 +159,15 @@ TEST(WorkerConfig, ErrorsNameLineKeyAndRemedy) {
       {"memory: nan\n", "w.yaml:4: ", "size"},
       {"memory: -4 GiB\n", "w.yaml:4: ", "size"},
       {"memory: 99999999 TiB\n", "w.yaml:4: ", "size"},
+      {"device: gpu\n", "w.yaml:4: ", "'device': must be 'cpu', or 'cuda:N'"},
+      {"device: cuda\n", "w.yaml:4: ", "'cuda:N'"},
+      {"device: 'cuda:'\n", "w.yaml:4: ", "'cuda:N'"},
+      {"device: cuda:-1\n", "w.yaml:4: ", "'cuda:N'"},
+      {"device: cuda:1x\n", "w.yaml:4: ", "'cuda:N'"},
+      {"device: cuda:99999999999\n", "w.yaml:4: ", "'cuda:N'"},
+      {"device: cuda:0\nthreads: 4\n", "w.yaml:5: ", "'threads': is for workers that compute on"},
+      {"share_device: true\n", "w.yaml:4: ", "with a card"},
+      {"device: cuda:0\nshare_device: true\n", "w.yaml:5: ", "needs 'memory'"},
       {"lease: 10s\n", "w.yaml:4: ", "lease"},
   };
   for (const BadFile& file : files) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "daemon/lifecycle.h"
@@ -32,12 +33,20 @@ class Daemon {
   virtual void BeginLeaving() = 0;
   virtual bool MayLeave() = 0;
   virtual absl::Duration leave_max() const = 0;
+
+  // OK, or why the daemon is of no more use and must end.
+  virtual absl::Status Failure() { return absl::OkStatus(); }
+  // The first Failure that is not OK: says so to whom it concerns. From then on the daemon is asked
+  // whether it may leave, for kFailMax.
+  virtual void BeginFailing(const absl::Status& reason) {}
 };
 
+inline constexpr absl::Duration kFailMax = absl::Seconds(10);
+
 // Returns when the daemon should end: it may leave, its time for that is over, or SIGTERM came
-// again.
-void RunDaemon(Daemon& daemon, Signals& signals, const ServiceManager& manager, Clock& clock,
-               const Log& log);
+// again. An error is the daemon's Failure.
+absl::Status RunDaemon(Daemon& daemon, Signals& signals, const ServiceManager& manager,
+                       Clock& clock, const Log& log);
 
 }  // namespace longhaul::daemon
 

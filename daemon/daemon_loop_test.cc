@@ -33,11 +33,21 @@ class ScriptedDaemon : public Daemon {
   void Reload() override { ++reloads; }
   void BeginLeaving() override { leaving_ = true; }
   bool MayLeave() override { return --looks_until_free < 0; }
+  absl::Status Failure() override {
+    return --looks_until_failure < 0 ? absl::UnavailableError("the card is lost")
+                                     : absl::OkStatus();
+  }
+  void BeginFailing(const absl::Status& reason) override {
+    failed_with = reason;
+    leaving_ = true;
+  }
   absl::Duration leave_max() const override { return absl::Seconds(25); }
 
   bool turning = true;
   int reloads = 0;
   int looks_until_free = 1000000;
+  int looks_until_failure = 1000000;
+  absl::Status failed_with;
 
  private:
   FakeClock& clock_;
@@ -52,9 +62,10 @@ class DaemonLoopTest : public testing::Test {
     std::string logged;
     Log log(LogStyle::kPriority, LogLevel::kInfo,
             [&logged](const std::string& line) { logged += line; });
-    RunDaemon(daemon, *signals_, ServiceManager(), clock_, log);
+    end_ = RunDaemon(daemon, *signals_, ServiceManager(), clock_, log);
     return logged;
   }
+  absl::Status end_;
   FakeClock clock_;
   absl::StatusOr<Signals> signals_ = Signals::Catch();
 };
@@ -64,6 +75,25 @@ TEST_F(DaemonLoopTest, LeavesInOrderOnceTheDaemonMay) {
   daemon.looks_until_free = 2;
   EXPECT_THAT(Run(daemon), testing::Not(testing::HasSubstr("<4>")));
   EXPECT_EQ(daemon.reloads, 1);
+  EXPECT_TRUE(end_.ok()) << end_;
+}
+
+TEST_F(DaemonLoopTest, AFailureEndsItWithTheReason) {
+  ScriptedDaemon daemon(clock_, {});
+  daemon.looks_until_failure = 1;
+  daemon.looks_until_free = 2;
+  EXPECT_THAT(Run(daemon), testing::HasSubstr("of no more use; leaving reason=\"the card is lost"));
+  EXPECT_EQ(end_, absl::UnavailableError("the card is lost"));
+  EXPECT_EQ(daemon.failed_with, end_);
+}
+
+TEST_F(DaemonLoopTest, AFailureHasLittleTimeToLeave) {
+  ScriptedDaemon daemon(clock_, {SIGTERM});
+  daemon.looks_until_failure = 3;
+  const absl::Time start = clock_.Now();
+  EXPECT_THAT(Run(daemon), testing::HasSubstr("could not leave in order in time"));
+  EXPECT_FALSE(end_.ok());
+  EXPECT_LE(clock_.Now() - start, kFailMax + absl::Seconds(5)) << "less than the 25 s of a drain";
 }
 
 TEST_F(DaemonLoopTest, ASecondSignalEndsTheWait) {

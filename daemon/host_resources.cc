@@ -87,6 +87,16 @@ std::string HostId() {
   return absl::StrCat(named ? name.data() : "host", id.empty() ? "" : "-", id.substr(0, 12));
 }
 
+std::string ProcessorName() {
+  for (const absl::string_view line : absl::StrSplit(ReadSystemFile("/proc/cpuinfo"), '\n')) {
+    absl::string_view value = line;
+    if (!absl::ConsumePrefix(&value, "model name")) continue;
+    return std::string(
+        absl::StripAsciiWhitespace(value.substr(std::min(value.find(':') + 1, value.size()))));
+  }
+  return "";
+}
+
 }  // namespace
 
 int64_t OwnResidentBytes() {
@@ -99,7 +109,7 @@ int64_t OwnResidentBytes() {
 
 HostResources ReadHostResources() {
   const std::vector<std::string> cgroups = CgroupFolders();
-  return {HostId(), CoresWithin(cgroups), MemoryWithin(cgroups)};
+  return {HostId(), CoresWithin(cgroups), MemoryWithin(cgroups), ProcessorName()};
 }
 
 int64_t CgroupMemoryLeft(absl::string_view max, absl::string_view current, absl::string_view stat) {

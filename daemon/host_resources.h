@@ -13,6 +13,7 @@ struct HostResources {
   std::string host;          // the same for all daemons of one machine
   int cores = 1;             // that this process may run on: affinity and the cgroup's quota
   int64_t memory_bytes = 0;  // available now, below the cgroup's limits; 0: unknown
+  std::string processor;     // as its maker calls it; empty: unknown
 };
 
 HostResources ReadHostResources();

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -14,11 +15,13 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/text_escape.h"
+#include "compute/backend/cuda/device_facts.h"
 #include "daemon/command_line.h"
 #include "daemon/config.h"
 #include "daemon/coordinator_daemon.h"
 #include "daemon/daemon_loop.h"
 #include "daemon/folder.h"
+#include "daemon/last_resort.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log.h"
 #include "daemon/rpc/credentials.h"
@@ -78,8 +81,11 @@ int RunRole(const Role<Config>& role, const Arguments& arguments) {
   absl::StatusOr<std::unique_ptr<Daemon>> daemon =
       role.start(*config, arguments.config, *std::move(credentials), RealClock(), log);
   if (!daemon.ok()) return Fail(log, daemon.status(), kFailed);
-  RunDaemon(**daemon, *signals, ServiceManager(), RealClock(), log);
+  const absl::Status end = RunDaemon(**daemon, *signals, ServiceManager(), RealClock(), log);
+  std::optional<LastResort> last_resort;
+  if (!end.ok()) last_resort.emplace(kFailed, kFailMax, RealClock(), log);
   daemon->reset();
+  if (!end.ok()) return Fail(log, end, kFailed);
   log.Info("stopped");
   return kDone;
 }
@@ -99,7 +105,8 @@ int Main(int argc, char** argv) {
   umask(S_IRWXG | S_IRWXO);
   SilenceGrpc();
   CLI::App app("Longhaul's daemon: a coordinator, or a worker of one.", "longhauld");
-  app.set_version_flag("--version", "longhauld " + OwnProtocol().build);
+  app.set_version_flag("--version", absl::StrCat("longhauld ", OwnProtocol().build, ", ",
+                                                 compute::DescribeCudaBuild()));
   app.require_subcommand(1);
   Arguments arguments;
   CLI::App* coordinator =

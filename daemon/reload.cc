@@ -34,6 +34,8 @@ std::vector<std::string> NeedRestart(const WorkerConfig& running, const WorkerCo
   compare("data.connections", &WorkerConfig::connections);
   compare("trusted_network", &WorkerConfig::trusted_network);
   compare("folder", &WorkerConfig::folder);
+  compare("device", &WorkerConfig::cuda_device);
+  compare("share_device", &WorkerConfig::share_device);
   compare("threads", &WorkerConfig::threads);
   compare("memory", &WorkerConfig::memory_bytes);
   compare("peer_wait_max", &WorkerConfig::peer_wait_max);

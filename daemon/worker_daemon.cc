@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
+#include "daemon/device/worker_device.h"
 #include "daemon/folder.h"
 #include "daemon/host_resources.h"
-#include "daemon/node_probe.h"
 #include "daemon/reload_config.h"
 #include "daemon/rpc/drain_request.h"
 #include "daemon/rpc/endpoint.h"
@@ -24,6 +24,7 @@
 #include "daemon/telemetry.h"
 #include "daemon/worker_figures.h"
 #include "worker/comm/exchange.h"
+#include "worker/comm/nccl_collective.h"
 #include "worker/host/worker_host.h"
 
 namespace longhaul::daemon {
@@ -32,8 +33,6 @@ namespace {
 constexpr int kThreadsMax = 512;
 constexpr absl::Duration kDrainAnswerMax = absl::Seconds(10);
 constexpr absl::Duration kDrainRetryEvery = absl::Seconds(2);
-// Of the memory that is free, for the rest of the process and of the machine.
-constexpr double kMemoryShare = 0.8;
 
 LogLevel FromWorker(worker::LogLevel level) {
   switch (level) {
@@ -47,6 +46,12 @@ LogLevel FromWorker(worker::LogLevel level) {
       break;
   }
   return LogLevel::kError;
+}
+
+// "NVIDIA H100 at 0000:17:00.0", "cpu, 8 threads".
+std::string DeviceText(const worker::NodeFacts& facts) {
+  if (!facts.card) return absl::StrCat("cpu, ", facts.threads, " threads");
+  return absl::StrCat(facts.device_name, " at ", facts.card->pci_bus_id);
 }
 
 // Asks the coordinator for the worker's drain until it agrees or nobody waits any more. The end
@@ -117,10 +122,11 @@ class WorkerDaemon : public Daemon {
     LH_ASSIGN_OR_RETURN(const Identity identity, TakeIdentity(config_.folder, config_.name));
     name_ = identity.name;
     LH_RETURN_IF_ERROR(credentials_->CheckOwnName(name_));
+    const HostResources resources = ReadHostResources();
+    LH_ASSIGN_OR_RETURN(device_, WorkerDevice::Open(config_, resources, clock_, log_));
     LH_ASSIGN_OR_RETURN(server_, ListeningServer::Listen(config_.data_listen, *credentials_,
                                                          {&exchange_}, kThreadsMax));
-    LH_ASSIGN_OR_RETURN(worker::WorkerHostOptions options, HostOptions(identity));
-    StartHost(std::move(options));
+    StartHost(HostOptions(identity, resources));
     if (config_.metrics.listen) {
       LH_ASSIGN_OR_RETURN(telemetry_, Telemetry::Serve(*config_.metrics.listen, [this] {
                             return WorkerFigures(
@@ -154,6 +160,12 @@ class WorkerDaemon : public Daemon {
   bool MayLeave() override { return !host_->busy(); }
   absl::Duration leave_max() const override { return config_.drain_max; }
 
+  absl::Status Failure() override { return device_->health(); }
+  void BeginFailing(const absl::Status& reason) override {
+    membership_->Send(worker::Heartbeat{std::nullopt, std::string(reason.message())});
+    host_->FailStage(reason);
+  }
+
  private:
   std::string AdvertisedAddress() const {
     Address address = config_.data_advertise.value_or(server_->address());
@@ -161,8 +173,8 @@ class WorkerDaemon : public Daemon {
     return ToString(address);
   }
 
-  absl::StatusOr<worker::WorkerHostOptions> HostOptions(const Identity& identity) const {
-    const HostResources resources = ReadHostResources();
+  worker::WorkerHostOptions HostOptions(const Identity& identity,
+                                        const HostResources& resources) const {
     worker::WorkerHostOptions options;
     options.folder = config_.folder;
     options.peer_silence_max = config_.peer_wait_max;
@@ -176,18 +188,8 @@ class WorkerDaemon : public Daemon {
     facts.data_address = AdvertisedAddress();
     facts.trusted_network = config_.trusted_network;
     facts.version = OwnProtocol().build;
-    facts.threads = config_.threads > 0 ? config_.threads : resources.cores;
     facts.host_cores = resources.cores;
-    facts.memory_bytes =
-        config_.memory_bytes > 0
-            ? config_.memory_bytes
-            : static_cast<int64_t>(kMemoryShare * static_cast<double>(resources.memory_bytes));
-    LH_ASSIGN_OR_RETURN(const NodeMeasures measures,
-                        MeasureNode(facts.threads, facts.memory_bytes, clock_));
-    facts.numeric_class = measures.numeric_class;
-    facts.flops_per_second = measures.flops_per_second;
-    facts.bytes_per_second = measures.bytes_per_second;
-    facts.process_bytes = OwnResidentBytes();
+    device_->Describe(facts);
     return options;
   }
 
@@ -197,7 +199,8 @@ class WorkerDaemon : public Daemon {
                                       {"site", facts.site},
                                       {"address", facts.data_address},
                                       {"tls", credentials_->tls() ? "on" : "off"},
-                                      {"threads", absl::StrCat(facts.threads)},
+                                      {"device", DeviceText(facts)},
+                                      {"memory", absl::StrCat(facts.memory_bytes >> 20, " MiB")},
                                       {"gflops", absl::StrCat(facts.flops_per_second * 1e-9)},
                                       {"numeric_class", facts.numeric_class}});
     const std::string coordinator = ToString(config_.coordinator);
@@ -214,15 +217,16 @@ class WorkerDaemon : public Daemon {
     dependencies.remote = remote_.get();
     dependencies.transport = &transport_;
     dependencies.router = &router_;
-    dependencies.make_backend = [threads = facts.threads] {
-      return compute::MakeCpuBackend(threads);
-    };
+    dependencies.make_backend = [this] { return device_->MakeBackend(); };
+    if (config_.cuda_device) dependencies.device_rendezvous = worker::NcclRendezvousFactory();
+    dependencies.on_device_lost = [this](const absl::Status& reason) { device_->Fail(reason); };
     dependencies.log = [this](worker::LogLevel level, const std::string& text) {
       log_.Write(FromWorker(level), text);
     };
     host_ = std::make_unique<worker::WorkerHost>(std::move(options), std::move(dependencies));
     membership_->Start({[this] { return host_->MakeRegister(); },
-                        [this](const worker::ToWorker& message) { host_->OnMessage(message); }});
+                        [this](const worker::ToWorker& message) { host_->OnMessage(message); },
+                        [this] { return device_->TakeReadings(); }});
   }
 
   const WorkerConfig config_;
@@ -232,6 +236,7 @@ class WorkerDaemon : public Daemon {
   Log& log_;
   std::unique_ptr<FolderLock> lock_;
   std::string name_;
+  std::unique_ptr<WorkerDevice> device_;
   ExchangeStreamCounters counters_;
   worker::ExchangeRouter router_;
   ExchangeServer exchange_;

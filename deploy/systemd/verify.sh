@@ -14,6 +14,9 @@ copies=$(mktemp -d)
 trap 'rm -rf "$copies"' EXIT
 cp "$units/longhaul-coordinator.service" "$copies/"
 cp "$units/longhaul-worker@.service" "$copies/longhaul-worker@berlin-1.service"
+# A drop-in's sections add to the unit's.
+cat "$units/longhaul-worker@.service" "$units/longhaul-worker-card.conf" \
+  >"$copies/longhaul-worker@berlin-2.service"
 # The documentation and the user are the package's to install.
 sed -i -e "s|/usr/bin/longhauld|$program|" -e '/^Documentation=/d' -e '/^User=/d' -e '/^Group=/d' \
   "$copies"/*.service
@@ -24,4 +27,4 @@ if [[ -n $complaints ]]; then
   echo "$complaints"
   exit 1
 fi
-echo "both units are good"
+echo "the units are good"

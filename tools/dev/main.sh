@@ -12,8 +12,9 @@ usage: ./dev COMMAND
   build                a release build: build/bin/longhaul and build/bin/longhauld
   install [PREFIX]     build, and install what deploy/README.md needs under PREFIX (/usr/local)
   build --cuda [ARCHITECTURES]
-                       the CUDA kernels and their tests, in build-cuda: for cards of 8.0, 8.6, 8.9,
-                       9.0 and later, or those given ("90"); runs the tests if there is a card
+                       the same programs with CUDA, in build-cuda/bin, and the tests of its kernels:
+                       for cards of 8.0, 8.6, 8.9, 9.0 and later, or those given ("90"); runs the
+                       tests if there is a card
   gpu-check            the bundle that checks the CUDA backend on a machine with a card
   lint                 house rules, format, links
   sanitize [asan|tsan] the tests under AddressSanitizer + UBSan, or ThreadSanitizer
@@ -33,7 +34,8 @@ build_cuda() {
   configure build-cuda -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_CUDA=ON \
     ${1:+-DLONGHAUL_CUDA_ARCHITECTURES=$1}
   say "building (release, CUDA)"
-  compile build-cuda compute_cuda_test
+  compile build-cuda compute_cuda_test longhaul longhauld
+  build-cuda/bin/longhauld --version >&2
   say "testing (CUDA)"
   ctest --test-dir build-cuda -L cuda --output-on-failure --verbose |
     grep -E 'tests? (skipped|passed|failed)'
