@@ -7,7 +7,6 @@ look at state; none passes because time went by.
 import hashlib
 import json
 import os
-import random
 import select
 import shutil
 import signal
@@ -18,6 +17,8 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+
+from run_files import make_text, run_file
 
 BIN = Path(os.environ.get("LONGHAUL_BIN", "build/bin")).resolve()
 # How much longer than usual to wait for what must happen at last; sanitizers slow everything down.
@@ -39,81 +40,6 @@ class Port:
 
     def close(self):
         self.guard.close()
-
-
-def make_text(path, size, seed=1):
-    """English-like text from a small vocabulary: deterministic, of exactly `size` bytes."""
-    words = ("the a river ran over stone and light fell on every house while people walked home "
-             "before night came with rain that nobody had seen for many long years").split()
-    generator = random.Random(seed)
-    pieces, length = [], 0
-    while length < size:
-        word = generator.choice(words) + generator.choice([" ", " ", " ", ", ", ".\n"])
-        pieces.append(word)
-        length += len(word)
-    Path(path).write_text("".join(pieces)[:size])
-
-
-def run_file(name, **options):
-    """Text of a run's file; a small model unless options say otherwise."""
-    o = dict(layers=4, hidden=128, heads=4, context=32, vocab=256, tied="true", train="text.txt",
-             tokenizer="bytes", documents="packed", end_of_document=-1,
-             validation_fraction=0.1, steps=20, global_batch=8, micro_batch=1,
-             learning_rate="3.0e-3", beta2=0.95, weight_decay=0.1, grad_clip=0.5, warmup_steps=2,
-             min_learning_rate="1.0e-4", seed=7, evaluate_every=0, stages="auto", schedule="1f1b",
-             codec="none", every=0, family="gpt2", kv_heads="auto", ffn="auto", dropout=0,
-             recompute="auto", graph=None, model_from=None, replicas="1", exact_replicas="false")
-    unknown = set(options) - set(o)
-    assert not unknown, unknown
-    o.update(options)
-    model = f"""
-  family: {o['family']}
-  layers: {o['layers']}
-  hidden: {o['hidden']}
-  heads: {o['heads']}
-  kv_heads: {o['kv_heads']}
-  ffn: {o['ffn']}
-  context: {o['context']}
-  vocab: {o['vocab']}
-  tied: {o['tied']}
-  dropout: {o['dropout']}"""
-    if o["graph"] is not None:
-        model = f" {{graph: {o['graph']}}}"
-    if o["model_from"] is not None:
-        model = f" {{from: {o['model_from']}}}"
-    return f"""name: {name}
-model:{model}
-data:
-  train: {o['train']}
-  tokenizer: {o['tokenizer']}
-  documents: {o['documents']}
-  end_of_document: {o['end_of_document']}
-  validation_fraction: {o['validation_fraction']}
-train:
-  steps: {o['steps']}
-  global_batch: {o['global_batch']}
-  micro_batch: {o['micro_batch']}
-  optimizer:
-    name: adamw
-    learning_rate: {o['learning_rate']}
-    betas: [0.9, {o['beta2']}]
-    weight_decay: {o['weight_decay']}
-    grad_clip: {o['grad_clip']}
-  schedule:
-    warmup_steps: {o['warmup_steps']}
-    decay: cosine
-    min_learning_rate: {o['min_learning_rate']}
-  seed: {o['seed']}
-  evaluate_every: {o['evaluate_every']}
-pipeline:
-  stages: {o['stages']}
-  schedule: {o['schedule']}
-  recompute: {o['recompute']}
-  replicas: {o['replicas']}
-  exact_replicas: {o['exact_replicas']}
-exchange: {{codec: {o['codec']}}}
-checkpoint: {{every: {o['every']}}}
-"""
 
 
 class Failure(AssertionError):
@@ -254,13 +180,14 @@ class Cluster:
             lines = log.read_text(errors="replace").splitlines()[-25:]
             print(f"--- {log.name}", *lines, sep="\n", file=sys.stderr)
 
-    def _spawn(self, role, name, config):
+    def _spawn(self, role, name, config, program="longhauld", environment=None):
+        """`environment`: variables besides this process's own."""
         path = self.folder / f"{name}.yaml"
         path.write_text(config)
         log = open(self.folder / f"{name}.log", "ab")
         self.processes[name] = subprocess.Popen(
-            [BIN / "longhauld", role, "--config", path], stdin=subprocess.DEVNULL, stdout=log,
-            stderr=log)
+            [BIN / program, role, "--config", path], stdin=subprocess.DEVNULL, stdout=log,
+            stderr=log, env=dict(os.environ, **(environment or {})))
         log.close()
 
     def start_coordinator(self):
