@@ -12,6 +12,7 @@ set(CUDA_HOST_SOURCES
     backend/cuda/cuda_device.cc
     backend/cuda/cuda_recording.cc
     backend/cuda/cuda_status.cc
+    backend/cuda/fused_attention.cc
     backend/cuda/lt_product.cc
     backend/cuda/cuda_streams.cc
     backend/cuda/cuda_timer.cc
@@ -49,6 +50,7 @@ set(EMULATED_SOURCES
     backend/cuda/emulated/fibers.cc
     backend/cuda/emulated/memory.cc
     backend/cuda/emulated/runtime.cc
+    backend/cuda/no_fused_attention.cc
     backend/cuda/emulated/streams.cc)
 foreach(source ${CUDA_KERNEL_SOURCES})
   set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${source}.emulated.cc)
@@ -70,6 +72,7 @@ if(NOT LONGHAUL_SANITIZE STREQUAL "thread")  # as testing/op_testing.h says
   longhaul_test(cuda_emulated_test
     SOURCES backend/cuda/architectures_test.cc
             backend/cuda/cuda_backend_test.cc
+            backend/cuda/fused_attention_test.cc
             backend/cuda/lt_product_test.cc
             backend/cuda/cuda_streams_test.cc
             backend/cuda/device_facts_test.cc
@@ -84,8 +87,24 @@ if(NOT LONGHAUL_CUDA)
 endif()
 
 find_package(CUDAToolkit REQUIRED)
+# cuDNN itself is opened at run time. `./dev build --cuda` fetches the frontend, which is headers.
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
+          HINTS ${CMAKE_BINARY_DIR}/cudnn-frontend/include)
+if(CUDNN_INCLUDE_DIR AND CUDNN_FRONTEND_INCLUDE_DIR)
+  set(FUSED_ATTENTION_SOURCE backend/cuda/cudnn_attention.cc)
+  set_source_files_properties(${FUSED_ATTENTION_SOURCE} PROPERTIES
+    COMPILE_OPTIONS "-isystem;${CUDNN_FRONTEND_INCLUDE_DIR};-isystem;${CUDNN_INCLUDE_DIR}"
+    COMPILE_DEFINITIONS "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
+else()
+  set(FUSED_ATTENTION_SOURCE backend/cuda/no_fused_attention.cc)
+  message(WARNING "attention by cuDNN is left out: there is no cudnn.h (CUDNN_INCLUDE_DIR) or no "
+                  "cudnn_frontend.h (CUDNN_FRONTEND_INCLUDE_DIR; it comes with PyPI's "
+                  "nvidia-cudnn-frontend)")
+endif()
 # No precompiled headers: they are of another language.
-add_library(longhaul_compute_cuda STATIC ${CUDA_HOST_SOURCES} ${CUDA_KERNEL_SOURCES})
+add_library(longhaul_compute_cuda STATIC
+  ${CUDA_HOST_SOURCES} ${CUDA_KERNEL_SOURCES} ${FUSED_ATTENTION_SOURCE})
 # CMake 3.25 does not know how nvcc 13 is told the standard.
 set_target_properties(longhaul_compute_cuda PROPERTIES CUDA_STANDARD_REQUIRED OFF)
 target_compile_options(longhaul_compute_cuda PRIVATE
@@ -93,7 +112,7 @@ target_compile_options(longhaul_compute_cuda PRIVATE
 string(REPLACE ";" "," built_for "${LONGHAUL_CUDA_ARCHITECTURES}")
 target_compile_definitions(longhaul_compute_cuda PRIVATE LONGHAUL_CUDA_BUILT_FOR="${built_for}")
 target_link_libraries(longhaul_compute_cuda
-  PUBLIC longhaul_compute CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
+  PUBLIC longhaul_compute CUDA::cudart_static CUDA::cublas CUDA::cublasLt ${CMAKE_DL_LIBS})
 
 # The same tests of the operators and streams, on a card. Without one they are skipped, and the
 # number is said.

@@ -3,8 +3,10 @@
 #define LONGHAUL_COMPUTE_BACKEND_OPERATOR_KERNELS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compute/backend/backend.h"
 #include "compute/backend/element.h"
@@ -45,6 +47,10 @@ class OperatorKernels {
   virtual absl::Status Add(absl::Span<const T> a, absl::Span<const T> b,
                            absl::Span<T> output) const = 0;
 
+  // Which kernel attention of this shape takes, as a person reads it. What it needs is made now.
+  virtual absl::StatusOr<std::string> CausalAttentionKernel(const CausalAttentionShape&) const {
+    return "own";
+  }
   virtual absl::Status CausalAttentionForward(const CausalAttentionShape& shape,
                                               absl::Span<const T> qkv, absl::Span<T> output,
                                               absl::Span<Wide<T>> lse,

@@ -13,8 +13,7 @@ struct Elements {
   size_t qkv, output, lse, workspace;
 };
 
-absl::Status Check(absl::string_view op, const CausalAttentionShape& shape,
-                   const Elements& elements) {
+absl::Status CheckShape(absl::string_view op, const CausalAttentionShape& shape) {
   LH_RETURN_IF_ERROR(CheckExtents(op, {{"batch", shape.batch},
                                        {"context", shape.context},
                                        {"heads", shape.heads},
@@ -24,11 +23,15 @@ absl::Status Check(absl::string_view op, const CausalAttentionShape& shape,
     return absl::InvalidArgumentError(
         absl::StrCat(op, ": ", shape.heads, " heads do not divide the width ", shape.width));
   }
-  if (shape.heads % shape.kv_heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(op, ": ", shape.kv_heads,
-                                                   " heads of keys do not divide the ", shape.heads,
-                                                   " heads of queries"));
-  }
+  if (shape.heads % shape.kv_heads == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(op, ": ", shape.kv_heads,
+                                                 " heads of keys do not divide the ", shape.heads,
+                                                 " heads of queries"));
+}
+
+absl::Status Check(absl::string_view op, const CausalAttentionShape& shape,
+                   const Elements& elements) {
+  LH_RETURN_IF_ERROR(CheckShape(op, shape));
   LH_RETURN_IF_ERROR(
       CheckElements(op, "qkv", elements.qkv, {shape.batch, shape.context, shape.qkv_width()}));
   LH_RETURN_IF_ERROR(
@@ -48,6 +51,13 @@ absl::Status Check(absl::string_view op, const CausalAttentionShape& shape,
 int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape) {
   return model::AttentionRegions(shape.batch, shape.heads) *
          model::AttentionRegionElements(shape.context, shape.head_width());
+}
+
+template <typename T>
+absl::StatusOr<std::string> CausalAttentionKernel(Backend& backend,
+                                                  const CausalAttentionShape& shape) {
+  LH_RETURN_IF_ERROR(CheckShape("causal attention", shape));
+  return KernelsOf<T>(backend).CausalAttentionKernel(shape);
 }
 
 template <typename T>
@@ -75,12 +85,14 @@ absl::Status CausalAttentionBackward(Backend& backend, const CausalAttentionShap
                                                        qkv_gradient, workspace);
 }
 
-#define LONGHAUL_INSTANTIATE(T)                                                              \
-  template absl::Status CausalAttentionForward<T>(Backend&, const CausalAttentionShape&,     \
-                                                  absl::Span<const T>, absl::Span<T>,        \
-                                                  absl::Span<Wide<T>>, absl::Span<Wide<T>>); \
-  template absl::Status CausalAttentionBackward<T>(                                          \
-      Backend&, const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,       \
+#define LONGHAUL_INSTANTIATE(T)                                                               \
+  template absl::StatusOr<std::string> CausalAttentionKernel<T>(Backend&,                     \
+                                                                const CausalAttentionShape&); \
+  template absl::Status CausalAttentionForward<T>(Backend&, const CausalAttentionShape&,      \
+                                                  absl::Span<const T>, absl::Span<T>,         \
+                                                  absl::Span<Wide<T>>, absl::Span<Wide<T>>);  \
+  template absl::Status CausalAttentionBackward<T>(                                           \
+      Backend&, const CausalAttentionShape&, absl::Span<const T>, absl::Span<const T>,        \
       absl::Span<const Wide<T>>, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>);
 LONGHAUL_INSTANTIATE(float)
 LONGHAUL_INSTANTIATE(double)

@@ -5,7 +5,10 @@
 #ifndef LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_H_
 #define LONGHAUL_COMPUTE_OPS_CAUSAL_ATTENTION_H_
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compute/backend/backend.h"
 
@@ -24,6 +27,12 @@ struct CausalAttentionShape {
 
 // Elements of `workspace` that forward and backward need; contents do not survive a call.
 int64_t CausalAttentionWorkspace(const CausalAttentionShape& shape);
+
+// Which of the backend's kernels computes it, as a person reads it: "own", or a library's name.
+// What that kernel needs beside device memory is made now rather than at the first call.
+template <typename T>
+absl::StatusOr<std::string> CausalAttentionKernel(Backend& backend,
+                                                  const CausalAttentionShape& shape);
 
 // qkv [batch*context, qkv_width]: q | k | v in each row, each its heads side by side. output
 // [batch*context, width]. lse [batch*heads*context]: log-sum-exp of each row of scores, kept for

@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "compute/backend/cuda/block_reduce.cuh"
+#include "compute/backend/cuda/fused_attention.h"
 #include "compute/backend/cuda/launch.h"
 #include "compute/backend/cuda/pack.cuh"
 #include "compute/ops/causal_attention.h"
@@ -351,13 +352,41 @@ absl::Status WithChunks(const CausalAttentionShape& shape, const Launch& launch)
                                                  " that the CUDA kernels take"));
 }
 
+template <typename T>
+absl::StatusOr<cuda::AttentionPlan*> LibraryFor(CudaBackend& backend,
+                                                const CausalAttentionShape& shape) {
+  return backend.attention().For(
+      kElementOf<T>, {shape.batch, shape.context, shape.heads, shape.kv_heads, shape.head_width()});
+}
+
+// What a library queues for one call, at most.
+constexpr int kLibraryOperations = 8;
+
 }  // namespace
+
+template <typename T>
+absl::StatusOr<std::string> CudaKernels<T>::CausalAttentionKernel(
+    const CausalAttentionShape& shape) const {
+  backend_.stream();
+  return backend_.attention().NameFor(
+      kElementOf<T>, {shape.batch, shape.context, shape.heads, shape.kv_heads, shape.head_width()});
+}
 
 template <typename T>
 absl::Status CudaKernels<T>::CausalAttentionForward(const CausalAttentionShape& shape,
                                                     absl::Span<const T> qkv, absl::Span<T> output,
                                                     absl::Span<Wide<T>> lse,
                                                     absl::Span<Wide<T>>) const {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const cuda::AttentionMemory memory{
+        .qkv = qkv.data(), .output = output.data(), .lse = lse.data()};
+    LH_ASSIGN_OR_RETURN(cuda::AttentionPlan* const plan, LibraryFor<T>(backend_, shape));
+    if (plan != nullptr && cuda::IsForLibrary(memory)) {
+      LH_ASSIGN_OR_RETURN(void* const workspace, backend_.Scratch(plan->forward_bytes()));
+      LH_RETURN_IF_ERROR(backend_.Admit(kLibraryOperations));
+      return plan->Forward(memory, workspace);
+    }
+  }
   return WithChunks(shape, [&](auto chunks) {
     return cuda::Launch(backend_, "causal attention", LaunchFor(shape, shape.heads),
                         ForwardKernel<T, decltype(chunks)::value>, AttentionOf(shape, qkv.data()),
@@ -371,6 +400,20 @@ absl::Status CudaKernels<T>::CausalAttentionBackward(
     absl::Span<const Wide<T>> lse, absl::Span<const T> output_gradient, absl::Span<T> qkv_gradient,
     absl::Span<Wide<T>>) const {
   constexpr const char* kOp = "causal attention backward";
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    // The library's interface does not say what it only reads.
+    const cuda::AttentionMemory memory{.qkv = qkv.data(),
+                                       .output = const_cast<T*>(output.data()),
+                                       .lse = const_cast<float*>(lse.data()),
+                                       .output_gradient = output_gradient.data(),
+                                       .qkv_gradient = qkv_gradient.data()};
+    LH_ASSIGN_OR_RETURN(cuda::AttentionPlan* const plan, LibraryFor<T>(backend_, shape));
+    if (plan != nullptr && cuda::IsForLibrary(memory)) {
+      LH_ASSIGN_OR_RETURN(void* const workspace, backend_.Scratch(plan->backward_bytes()));
+      LH_RETURN_IF_ERROR(backend_.Admit(kLibraryOperations));
+      return plan->Backward(memory, workspace);
+    }
+  }
   const int64_t rows = shape.batch * shape.heads * shape.context;
   LH_ASSIGN_OR_RETURN(Wide<T>* const deltas, backend_.template ScratchOf<Wide<T>>(rows));
   LH_RETURN_IF_ERROR(cuda::ForEach(
@@ -387,6 +430,8 @@ absl::Status CudaKernels<T>::CausalAttentionBackward(
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                             \
+  template absl::StatusOr<std::string> CudaKernels<T>::CausalAttentionKernel(               \
+      const CausalAttentionShape&) const;                                                   \
   template absl::Status CudaKernels<T>::CausalAttentionForward(                             \
       const CausalAttentionShape&, absl::Span<const T>, absl::Span<T>, absl::Span<Wide<T>>, \
       absl::Span<Wide<T>>) const;                                                           \

@@ -251,6 +251,12 @@ absl::Status FillConstants(Backend& backend, const model::Graph& graph, const mo
   return Annotate(RotaryTable<T>(backend, spec, constants), op.name);
 }
 
+template <typename T>
+absl::StatusOr<std::string> PrepareOp(Backend& backend, const OpCall<T>& call) {
+  if (call.op->kind != OpKind::kCausalAttention) return std::string();
+  return CausalAttentionKernel<T>(backend, CausalAttentionCalls<T>::Shape(call));
+}
+
 int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micro_batch) {
   if (op.kind != OpKind::kCausalAttention) return 0;
   return CausalAttentionWorkspace(
@@ -260,6 +266,7 @@ int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micr
 #define LONGHAUL_INSTANTIATE(T)                                                           \
   template absl::Status ForwardOp(Backend&, const OpCall<T>&);                            \
   template absl::Status BackwardOp(Backend&, const OpCall<T>&);                           \
+  template absl::StatusOr<std::string> PrepareOp<T>(Backend&, const OpCall<T>&);          \
   template absl::Status FillConstants<T>(Backend&, const model::Graph&, const model::Op&, \
                                          absl::Span<Wide<T>>);
 LONGHAUL_INSTANTIATE(float)

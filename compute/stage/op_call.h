@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compute/backend/backend.h"
 #include "model/graph.h"
@@ -57,6 +59,11 @@ absl::Status BackwardOp(Backend& backend, const OpCall<T>& call);
 template <typename T>
 absl::Status FillConstants(Backend& backend, const model::Graph& graph, const model::Op& op,
                            absl::Span<Wide<T>> constants);
+
+// Makes what the operator needs before its first call; says which kernel an attention takes, as a
+// person reads it, and nothing of other kinds.
+template <typename T>
+absl::StatusOr<std::string> PrepareOp(Backend& backend, const OpCall<T>& call);
 
 // Elements of workspace that the operator asks for, from the operator's own function.
 int64_t WorkspaceOf(const model::Graph& graph, const model::Op& op, int64_t micro_batch);

@@ -67,6 +67,16 @@ class GraphStage : public Stage<Wide<T>> {
     return absl::OkStatus();
   }
 
+  // Kernels are chosen before the first step.
+  absl::Status Prepare() {
+    for (int position = range_.begin; position < range_.end; ++position) {
+      LH_ASSIGN_OR_RETURN(const std::string kernel,
+                          PrepareOp(backend_, arrays_.ForwardCall(position, 0, Phase::kForward)));
+      if (!kernel.empty()) attention_kernel_ = kernel;
+    }
+    return absl::OkStatus();
+  }
+
   bool is_first() const override { return model::HasEmbedding(range_); }
   bool is_last() const override { return model::HasLoss(graph_, range_); }
 
@@ -115,6 +125,7 @@ class GraphStage : public Stage<Wide<T>> {
   }
   absl::Status ApplyAdamW(const AdamWStep& step) override;
 
+  const std::string& attention_kernel() const override { return attention_kernel_; }
   Backend& backend() override { return backend_; }
 
  private:
@@ -161,6 +172,7 @@ class GraphStage : public Stage<Wide<T>> {
   const uint64_t seed_;
   StageArrays<T> arrays_;
   const FusionPlan fusions_;
+  std::string attention_kernel_;
   // By position in parameters(): for the optimizer, for norms of gradients and of weights.
   std::vector<AdamWTensor<T>> optimizer_tensors_;
   std::vector<absl::Span<const State>> gradient_tensors_, weight_tensors_;
@@ -367,6 +379,7 @@ absl::StatusOr<std::unique_ptr<Stage<Wide<T>>>> CreateStage(const Graph& graph,
   auto stage = std::make_unique<GraphStage<T>>(graph, options, backend, seed, std::move(arrays));
   if (!options.weights_follow) LH_RETURN_IF_ERROR(stage->DrawWeights());
   LH_RETURN_IF_ERROR(stage->MakeConstants());
+  LH_RETURN_IF_ERROR(stage->Prepare());
   return stage;
 }
 

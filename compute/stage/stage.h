@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -118,6 +119,9 @@ class Stage {
   virtual absl::Status WeightSumsOfSquares(absl::Span<double> sums) = 0;
   // AdamW for every parameter; `step.weight_decay` applies to those that decay. After SumUses.
   virtual absl::Status ApplyAdamW(const AdamWStep& step) = 0;
+
+  // Which kernel the stage's attention takes, as a person reads it; empty without attention.
+  virtual const std::string& attention_kernel() const = 0;
 
   // What the stage was created with: for operators and copies on its spans.
   virtual Backend& backend() = 0;

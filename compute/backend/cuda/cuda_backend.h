@@ -16,6 +16,7 @@
 #include "compute/backend/cuda/cuda_device.h"
 #include "compute/backend/cuda/cuda_kernels.h"
 #include "compute/backend/cuda/cuda_streams.h"
+#include "compute/backend/cuda/fused_attention.h"
 #include "compute/backend/cuda/launch_window.h"
 #include "compute/backend/cuda/lt_product.h"
 #include "compute/backend/cuda/pinned_ring.h"
@@ -67,6 +68,11 @@ class CudaBackend final : public Backend {
   // Called before so many operations are queued, as LaunchWindow counts them. Waits where the host
   // is far ahead of the device, DeadlineExceeded if that hangs.
   absl::Status Admit(int operations = 1) { return window_.Admit(stream_, operations); }
+  cuda::AttentionChoice& attention() { return *attention_; }
+  // For tests, before stages are made: in place of the library that the build has.
+  void UseFusedAttention(std::unique_ptr<cuda::FusedAttention> library) {
+    attention_ = std::make_unique<cuda::AttentionChoice>(std::move(library));
+  }
   // As cuda::LtProducts::Run.
   template <typename T>
   absl::StatusOr<bool> Run(const cuda::LtProduct<T>& product) {
@@ -112,6 +118,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<PinnedRing> uploads_;
   cublasHandle_t cublas_ = nullptr;
   std::unique_ptr<cuda::LtProducts> lt_;
+  std::unique_ptr<cuda::AttentionChoice> attention_;
   std::unique_ptr<Buffer> cublas_workspace_;
   std::unique_ptr<Buffer> scratch_;
   int scratch_generation_ = 0;

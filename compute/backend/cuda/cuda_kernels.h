@@ -16,6 +16,8 @@ class CudaKernels final : public OperatorKernels<T> {
 
   absl::Status Add(absl::Span<const T> a, absl::Span<const T> b,
                    absl::Span<T> output) const override;
+  absl::StatusOr<std::string> CausalAttentionKernel(
+      const CausalAttentionShape& shape) const override;
   absl::Status CausalAttentionForward(const CausalAttentionShape& shape, absl::Span<const T> qkv,
                                       absl::Span<T> output, absl::Span<Wide<T>> lse,
                                       absl::Span<Wide<T>> workspace) const override;
