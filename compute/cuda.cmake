@@ -72,7 +72,7 @@ if(NOT LONGHAUL_SANITIZE STREQUAL "thread")  # as testing/op_testing.h says
   longhaul_test(cuda_emulated_test
     SOURCES backend/cuda/architectures_test.cc
             backend/cuda/cuda_backend_test.cc
-            backend/cuda/fused_attention_test.cc
+            ops/fused_attention_test.cc
             backend/cuda/lt_product_test.cc
             backend/cuda/cuda_streams_test.cc
             backend/cuda/device_facts_test.cc

@@ -11,11 +11,10 @@
 #include "compute/ops/softmax_cross_entropy.h"
 #include "compute/optim/round.h"
 #include "compute/optim/sum_of_squares.h"
-#include "compute/stage/fused_call.h"
-#include "compute/stage/fusion.h"
 #include "compute/stage/initialize.h"
 #include "compute/stage/not_finite.h"
 #include "compute/stage/op_call.h"
+#include "compute/stage/op_runner.h"
 #include "compute/stage/stage_arrays.h"
 
 namespace longhaul::compute {
@@ -38,7 +37,7 @@ class GraphStage : public Stage<Wide<T>> {
         backend_(backend),
         seed_(seed),
         arrays_(std::move(arrays)),
-        fusions_(PlanFusions(graph, options.range)),
+        runner_(graph, options.range, backend, arrays_),
         draws_(options.slots) {
     for (int position = range_.begin; position < range_.end; ++position) {
       has_dropout_ = has_dropout_ || graph_.ops[position].probability > 0;
@@ -150,10 +149,6 @@ class GraphStage : public Stage<Wide<T>> {
   bool IsRecorded(int slot) const {
     return found_ == nullptr && !(has_dropout_ && draws_[slot].training);
   }
-  // Forward, or backward, of the operator at `position`; together with its neighbour in that
-  // direction if that runs next (`follows`) and they can. How many operators that was.
-  absl::StatusOr<int> ForwardAt(const OpCall<T>& call, const OpCall<T>* follows);
-  absl::StatusOr<int> BackwardAt(int position, int slot, bool follows);
   OpCall<T> ForwardCall(int position, int slot, Phase phase) const {
     OpCall<T> call = arrays_.ForwardCall(position, slot, phase);
     call.draws = draws_[slot];
@@ -164,14 +159,13 @@ class GraphStage : public Stage<Wide<T>> {
     call.draws = draws_[slot];
     return call;
   }
-  absl::Status CollectContributions(int position);
 
   const Graph& graph_;
   const OpRange range_;
   Backend& backend_;
   const uint64_t seed_;
   StageArrays<T> arrays_;
-  const FusionPlan fusions_;
+  const OpRunner<T> runner_;
   std::string attention_kernel_;
   // By position in parameters(): for the optimizer, for norms of gradients and of weights.
   std::vector<AdamWTensor<T>> optimizer_tensors_;
@@ -223,8 +217,7 @@ absl::Status GraphStage<T>::QueueForward(int slot) {
     OpCall<T> next;
     const bool has_next = position + 1 < end;
     if (has_next) next = ForwardCall(position + 1, slot, Phase::kForward);
-    LH_ASSIGN_OR_RETURN(const int done, ForwardAt(call, has_next ? &next : nullptr));
-    if (found_ != nullptr) LH_RETURN_IF_ERROR(NoteForward(backend_, call, *found_));
+    LH_ASSIGN_OR_RETURN(const int done, runner_.Forward(call, has_next ? &next : nullptr, found_));
     position += done;
   }
   for (const model::EdgeCopy& copy : arrays_.plan().forward_copies) {
@@ -250,14 +243,16 @@ absl::Status GraphStage<T>::QueueBackward(int slot,
     const int neighbour = action.again ? action.op + 1 : action.op - 1;
     const bool follows = i + 1 < actions.size() && actions[i + 1].op == neighbour &&
                          actions[i + 1].again == action.again;
+    OpCall<T> next;
     int done = 0;
     if (action.again) {
-      OpCall<T> next;
       if (follows) next = ForwardCall(neighbour, slot, Phase::kAgain);
-      LH_ASSIGN_OR_RETURN(
-          done, ForwardAt(ForwardCall(action.op, slot, Phase::kAgain), follows ? &next : nullptr));
+      LH_ASSIGN_OR_RETURN(done, runner_.Forward(ForwardCall(action.op, slot, Phase::kAgain),
+                                                follows ? &next : nullptr, nullptr));
     } else {
-      LH_ASSIGN_OR_RETURN(done, BackwardAt(action.op, slot, follows));
+      if (follows) next = BackwardCall(neighbour, slot);
+      LH_ASSIGN_OR_RETURN(
+          done, runner_.Backward(BackwardCall(action.op, slot), follows ? &next : nullptr, found_));
       for (int op = action.op; watch && op > action.op - done; --op) {
         LH_RETURN_IF_ERROR(watch(op));
       }
@@ -267,67 +262,6 @@ absl::Status GraphStage<T>::QueueBackward(int slot,
   for (const model::EdgeCopy& copy : arrays_.plan().backward_copies) {
     LH_RETURN_IF_ERROR(
         Copy(arrays_.Scratch(copy.from, copy.edge), arrays_.Scratch(copy.to, copy.edge)));
-  }
-  return absl::OkStatus();
-}
-
-template <typename T>
-absl::StatusOr<int> GraphStage<T>::ForwardAt(const OpCall<T>& call, const OpCall<T>* follows) {
-  const Fusion fusion = fusions_.forward[call.position];
-  const bool together =
-      follows != nullptr && found_ == nullptr && MayRunTogether(fusion, call, *follows);
-  if (!together) {
-    LH_RETURN_IF_ERROR(ForwardOp(backend_, call));
-    return 1;
-  }
-  LH_RETURN_IF_ERROR(ForwardTogether(backend_, fusion, call, *follows));
-  return 2;
-}
-
-template <typename T>
-absl::StatusOr<int> GraphStage<T>::BackwardAt(int position, int slot, bool follows) {
-  const OpCall<T> call = BackwardCall(position, slot);
-  if (found_ != nullptr) {  // operator by operator
-    LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
-    LH_RETURN_IF_ERROR(NoteBackward(backend_, call, *found_));
-    LH_RETURN_IF_ERROR(CollectContributions(position));
-    return 1;
-  }
-  if (follows) {
-    const Fusion fusion = fusions_.backward[position - 1];
-    const OpCall<T> before = BackwardCall(position - 1, slot);
-    if (MayRunTogether(fusion, call, before)) {
-      LH_RETURN_IF_ERROR(BackwardTogether(backend_, fusion, call, before));
-      LH_RETURN_IF_ERROR(CollectContributions(position - 1));
-      return 2;
-    }
-  }
-  const auto& contributions = arrays_.plan().contributions[position];
-  if (contributions.size() == 1 && contributions[0].previous != model::BufferPlan::kAbsent) {
-    const int edge = graph_.ops[position].inputs[0];
-    const absl::Span<T> so_far = arrays_.Scratch(contributions[0].previous, edge);
-    const absl::Span<T> result = arrays_.Scratch(contributions[0].result, edge);
-    if (MayRunOnto<T>(call, so_far, result)) {
-      LH_RETURN_IF_ERROR(BackwardOnto<T>(backend_, call, so_far, result));
-      return 1;
-    }
-  }
-  LH_RETURN_IF_ERROR(BackwardOp(backend_, call));
-  LH_RETURN_IF_ERROR(CollectContributions(position));
-  return 1;
-}
-
-// Where an edge has several readers, its gradient is the sum of theirs, the last reader's first.
-template <typename T>
-absl::Status GraphStage<T>::CollectContributions(int position) {
-  const auto& contributions = arrays_.plan().contributions[position];
-  for (size_t i = 0; i < contributions.size(); ++i) {
-    const model::GradientContribution& part = contributions[i];
-    if (part.previous == model::BufferPlan::kAbsent) continue;
-    const int edge = graph_.ops[position].inputs[i];
-    LH_RETURN_IF_ERROR(Add<T>(backend_, arrays_.Scratch(part.previous, edge),
-                              arrays_.Scratch(part.source, edge),
-                              arrays_.Scratch(part.result, edge)));
   }
   return absl::OkStatus();
 }
