@@ -28,35 +28,62 @@ struct EmbedAt {
 
 constexpr int kThreads = 256;
 
+// sum [width] += the gradients of the rows that are listed, in order; -1 ends the list.
+template <typename T>
+__device__ void AddRows(const int (&listed)[kThreads], const T* output_gradient, int64_t width,
+                        Wide<T>* sum) {
+  constexpr int kCount = cuda::kPack<T>;
+  for (int64_t at = threadIdx.x * kCount; at < width; at += kThreads * kCount) {
+    Wide<T> sums[kCount];
+    cuda::Load(sum, at, width, sums);
+    for (int i = 0; i < kThreads && listed[i] >= 0; ++i) {
+      Wide<T> gradient[kCount];
+      cuda::Load(output_gradient + listed[i] * width, at, width, gradient);
+      LONGHAUL_UNROLL
+      for (int k = 0; k < kCount; ++k) sums[k] += gradient[k];
+    }
+    cuda::Store(sums, sum, at, width);
+  }
+}
+
 // A block for each row. The block of the first row with a token adds the gradients of all rows with
 // it, in order; the others have nothing to do. So no two blocks write to one place, and a token's
 // sum does not depend on which block runs when.
 template <typename T>
 __global__ void TableGradientKernel(EmbeddingShape shape, const int32_t* tokens,
                                     const T* output_gradient, Wide<T>* table_gradient) {
-  __shared__ int32_t same[kThreads];  // rows of the present stretch that have the token
-  __shared__ int found;
+  __shared__ int same[kThreads];    // 1: that row of the present stretch has the token
+  __shared__ int listed[kThreads];  // those rows, then -1
+  __shared__ bool taken;            // by an earlier row's block
+  __shared__ int found;             // where the latest stretch with such rows begins
   const int64_t first = blockIdx.x, width = shape.width;
   const int32_t token = tokens[first];
-  if (threadIdx.x == 0) found = 0;
-  __syncthreads();
-  for (int64_t row = threadIdx.x; row < first; row += kThreads) {
-    if (tokens[row] == token) found = 1;  // by whichever thread: the value is the same
+  if (threadIdx.x == 0) {
+    taken = false;
+    found = -1;
   }
   __syncthreads();
-  if (found != 0) return;  // for the whole block
+  for (int64_t row = threadIdx.x; row < first; row += kThreads) {
+    if (tokens[row] == token) taken = true;  // by whichever thread: the value is the same
+  }
+  __syncthreads();
+  if (taken) return;  // for the whole block
   for (int64_t begin = first; begin < shape.rows; begin += kThreads) {
-    const int64_t row = begin + threadIdx.x;
-    same[threadIdx.x] = row < shape.rows && tokens[row] == token ? 1 : 0;
     __syncthreads();
-    for (int64_t column = threadIdx.x; column < width; column += kThreads) {
-      Wide<T> sum = table_gradient[token * width + column];
-      for (int64_t i = 0; i < kThreads && begin + i < shape.rows; ++i) {
-        if (same[i] != 0) sum += Wide<T>(output_gradient[(begin + i) * width + column]);
-      }
-      table_gradient[token * width + column] = sum;
+    const int64_t row = begin + threadIdx.x;
+    const bool is_same = row < shape.rows && tokens[row] == token;
+    same[threadIdx.x] = is_same ? 1 : 0;
+    listed[threadIdx.x] = -1;
+    if (is_same) found = static_cast<int>(begin);  // whichever thread's: the value is the same
+    __syncthreads();
+    if (found != static_cast<int>(begin)) continue;  // for the whole block, as mostly
+    if (is_same) {
+      int before = 0;
+      for (int i = 0; i < static_cast<int>(threadIdx.x); ++i) before += same[i];
+      listed[before] = static_cast<int>(row);
     }
     __syncthreads();
+    AddRows(listed, output_gradient, width, table_gradient + token * width);
   }
 }
 

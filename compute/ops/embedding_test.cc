@@ -104,6 +104,27 @@ TEST(EmbeddingTest, GradientsAreFiniteDifferences) {
   EXPECT_LE(RelativeError(gradients.positions, positions_numerical), kDifferenceTolerance);
 }
 
+// More rows than a block of a card looks at together; frequent tokens, rare ones, and unused ones.
+TYPED_TEST(EmbeddingTest, GradientsOverManyRows) {
+  const EmbeddingShape shape{.rows = 808, .context = 101, .vocab = 300, .width = 19};
+  const size_t width = static_cast<size_t>(shape.width);
+  Values tokens = TestValues(shape.rows, 1);
+  for (double& token : tokens) token = static_cast<int>(token * token * token * token * 300);
+  const Values gradient = Rounded<TypeParam>(TestValues(shape.rows * shape.width, 4));
+  Values table(static_cast<size_t>(shape.vocab) * width, 0.5);
+  Values positions(static_cast<size_t>(shape.context) * width, 0.5);
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    const size_t row = i / width;
+    table[static_cast<size_t>(tokens[row]) * width + i % width] += gradient[i];
+    positions[row % static_cast<size_t>(shape.context) * width + i % width] += gradient[i];
+  }
+  for (const auto& backend : TestBackends<TypeParam>()) {
+    const Gradients gradients = Backward<TypeParam>(*backend, shape, tokens, gradient, 0.5);
+    EXPECT_LE(RelativeError(gradients.table, table), kGoldenTolerance<Wide<TypeParam>>);
+    EXPECT_LE(RelativeError(gradients.positions, positions), kGoldenTolerance<Wide<TypeParam>>);
+  }
+}
+
 TYPED_TEST(EmbeddingTest, ThreadsDoNotMatter) {
   const EmbeddingShape shape{.rows = 303, .context = 101, .vocab = 5, .width = 197};
   Values tokens = TestValues(shape.rows, 1);
