@@ -59,3 +59,12 @@ compile() {
   ninja -C "$dir" "$@" >"$dir/build.log" 2>&1 ||
     { tail -60 "$dir/build.log" >&2; die "building $dir failed"; }
 }
+
+# fetch_cudnn_frontend DIR: the headers of cuDNN's graph API for C++, for the CUDA build in DIR.
+# Without them attention is our own kernel.
+fetch_cudnn_frontend() {
+  [ -d "$1/cudnn-frontend" ] ||
+    python3 -m pip install --quiet --no-deps --target "$1/cudnn-frontend" \
+      nvidia-cudnn-frontend==1.32.0 2>/dev/null ||
+    say "cuDNN's frontend could not be fetched (python3 -m pip): attention is by our own kernel"
+}

@@ -31,11 +31,7 @@ command_setup() { install_packages "${packages[@]}"; }
 # Needs nvcc of the CUDA toolkit, which Debian does not have, and no card.
 build_cuda() {
   command -v nvcc >/dev/null || die "needs the CUDA toolkit's nvcc in PATH (CUDA 13)"
-  # cuDNN's graph API for C++ is headers; without them attention is our own kernel.
-  [ -d build-cuda/cudnn-frontend ] ||
-    python3 -m pip install --quiet --no-deps --target build-cuda/cudnn-frontend \
-      nvidia-cudnn-frontend==1.32.0 ||
-    say "cuDNN's frontend could not be fetched: attention by our own kernel"
+  fetch_cudnn_frontend build-cuda
   configure build-cuda -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_CUDA=ON \
     ${1:+-DLONGHAUL_CUDA_ARCHITECTURES=$1}
   say "building (release, CUDA)"
