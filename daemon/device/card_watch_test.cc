@@ -5,7 +5,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,36 +18,41 @@ namespace {
 
 using testing::HasSubstr;
 
-// What the card answers, one reading each; what follows the last is that the driver hangs.
+// What the card answers: it is asked, and says nothing before the test does.
 class Script {
  public:
-  explicit Script(std::deque<absl::StatusOr<control::CardReadings>> answers)
-      : answers_(std::move(answers)) {}
-  absl::StatusOr<control::CardReadings> Next() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    hangs_ = answers_.empty();
+  void Answer(absl::StatusOr<control::CardReadings> answer) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    answers_.push_back(std::move(answer));
     changed_.notify_all();
-    changed_.wait(lock, [this] { return !answers_.empty() || over_; });
-    if (over_) return control::CardReadings();
-    auto answer = answers_.front();
-    answers_.pop_front();
-    return answer;
   }
-  void AwaitHang() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return hangs_; });
-  }
+  // From now on whatever is asked is answered at once.
   void End() {
     std::lock_guard<std::mutex> lock(mutex_);
     over_ = true;
     changed_.notify_all();
+  }
+  void AwaitQuestion() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return asked_; });
+  }
+  absl::StatusOr<control::CardReadings> Next() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    asked_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !answers_.empty() || over_; });
+    asked_ = false;
+    if (answers_.empty()) return control::CardReadings();
+    absl::StatusOr<control::CardReadings> answer = std::move(answers_.front());
+    answers_.pop_front();
+    return answer;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<absl::StatusOr<control::CardReadings>> answers_;
-  bool hangs_ = false, over_ = false;
+  bool asked_ = false, over_ = false;
 };
 
 class ScriptedMonitor : public CardMonitor {
@@ -63,50 +71,64 @@ control::CardReadings WithErrors(int64_t count) {
   return readings;
 }
 
-// Turns the clock on until `condition` holds.
-void Until(FakeClock& clock, const std::function<bool()>& condition) {
-  while (!condition()) clock.Advance(absl::Seconds(1));
+void Until(const std::function<bool()>& condition) {
+  while (!condition()) std::this_thread::yield();
 }
 
-TEST(CardWatch, GivesEachReadingOnce) {
-  FakeClock clock;
-  Script script({WithErrors(7), WithErrors(7)});
-  CardWatch watch(std::make_unique<ScriptedMonitor>(script), clock);
+control::CardReadings Await(CardWatch& watch) {
   std::optional<control::CardReadings> readings;
-  Until(clock, [&] { return (readings = watch.TakeReadings()).has_value(); });
-  EXPECT_EQ(readings, WithErrors(7)) << "errors from before are no reason to leave";
-  Until(clock, [&] { return (readings = watch.TakeReadings()).has_value(); });
-  script.AwaitHang();
-  EXPECT_FALSE(watch.TakeReadings().has_value());
-  EXPECT_TRUE(watch.health().ok()) << watch.health();
-  script.End();
+  Until([&] { return (readings = watch.TakeReadings()).has_value(); });
+  return *readings;
 }
 
-TEST(CardWatch, ALostCardIsTold) {
-  FakeClock clock;
-  Script script({WithErrors(0), absl::UnavailableError("card GPU-1 is lost")});
-  CardWatch watch(std::make_unique<ScriptedMonitor>(script), clock);
-  Until(clock, [&] { return !watch.health().ok(); });
+class CardWatchTest : public testing::Test {
+ protected:
+  FakeClock clock_;
+  Script script_;
+};
+
+TEST_F(CardWatchTest, GivesEachReadingOnce) {
+  CardWatch watch(std::make_unique<ScriptedMonitor>(script_), clock_);
+  EXPECT_FALSE(watch.TakeReadings().has_value());
+  script_.Answer(WithErrors(7));
+  EXPECT_EQ(Await(watch), WithErrors(7));
+  EXPECT_FALSE(watch.TakeReadings().has_value());
+  clock_.Advance(kCardReadEvery);
+  script_.Answer(WithErrors(7));
+  EXPECT_EQ(Await(watch), WithErrors(7));
+  EXPECT_TRUE(watch.health().ok()) << "errors from before are no reason to leave";
+  script_.End();
+}
+
+TEST_F(CardWatchTest, ALostCardIsTold) {
+  CardWatch watch(std::make_unique<ScriptedMonitor>(script_), clock_);
+  script_.Answer(WithErrors(0));
+  Await(watch);
+  clock_.Advance(kCardReadEvery);
+  script_.Answer(absl::UnavailableError("card GPU-1 is lost"));
+  Until([&] { return !watch.health().ok(); });
   EXPECT_EQ(watch.health(), absl::UnavailableError("card GPU-1 is lost"));
 }
 
-TEST(CardWatch, SoAreErrorsThatCouldNotBeCorrected) {
-  FakeClock clock;
-  Script script({WithErrors(3), control::CardReadings(), WithErrors(5)});
-  CardWatch watch(std::make_unique<ScriptedMonitor>(script), clock);
-  Until(clock, [&] { return !watch.health().ok(); });
+TEST_F(CardWatchTest, SoAreErrorsThatCouldNotBeCorrected) {
+  CardWatch watch(std::make_unique<ScriptedMonitor>(script_), clock_);
+  for (const control::CardReadings& readings :
+       {WithErrors(3), control::CardReadings(), WithErrors(5)}) {
+    script_.Answer(readings);
+    Await(watch);
+    clock_.Advance(kCardReadEvery);
+  }
+  Until([&] { return !watch.health().ok(); });
   EXPECT_THAT(std::string(watch.health().message()), HasSubstr("had 2 errors"));
 }
 
-TEST(CardWatch, AndADriverThatHangs) {
-  FakeClock clock;
-  Script script({});
-  CardWatch watch(std::make_unique<ScriptedMonitor>(script), clock);
-  script.AwaitHang();
+TEST_F(CardWatchTest, AndADriverThatHangs) {
+  CardWatch watch(std::make_unique<ScriptedMonitor>(script_), clock_);
+  script_.AwaitQuestion();
   EXPECT_TRUE(watch.health().ok());
-  clock.Advance(kCardAnswerMax);
+  clock_.Advance(kCardAnswerMax);
   EXPECT_THAT(std::string(watch.health().message()), HasSubstr("has not answered for 1m"));
-  script.End();
+  script_.End();
 }
 
 }  // namespace
