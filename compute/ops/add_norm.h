@@ -30,8 +30,8 @@ absl::Status AddNormForward(Backend& backend, const NormShape& shape,
                             const AddNormTensors<T>& tensors);
 
 // Writes input_gradient = so_far + the gradient that comes through the norm, which `own` has room
-// for and may get; adds to weight_gradient and bias_gradient. With BFloat16 a device may round the
-// sum once where two operators round twice.
+// for and may get; adds to weight_gradient and bias_gradient. A device may round the sum once where
+// two operators round twice.
 template <typename T>
 struct NormGradientTensors {
   absl::Span<const T> input, weight;

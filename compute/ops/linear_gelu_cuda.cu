@@ -11,7 +11,7 @@ namespace longhaul::compute {
 template <typename T>
 absl::Status CudaKernels<T>::LinearGeluForward(const LinearShape& shape,
                                                const LinearGeluTensors<T>& tensors) const {
-  if constexpr (!std::is_same_v<T, double>) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
     LH_ASSIGN_OR_RETURN(const bool done,
                         backend_.Run(cuda::LtProduct<T>{.rows = shape.rows,
                                                         .columns = shape.out,
@@ -27,6 +27,8 @@ absl::Status CudaKernels<T>::LinearGeluForward(const LinearShape& shape,
   return OperatorKernels<T>::LinearGeluForward(shape, tensors);
 }
 
+// cuBLASLt's GELU for BFloat16 alone: its hyperbolic tangent need not be exact to a float.
+//
 // The weight's gradient first: the input's may be written over the GELU's output.
 template <typename T>
 absl::Status CudaKernels<T>::GeluLinearBackward(const LinearShape& shape,
@@ -39,7 +41,7 @@ absl::Status CudaKernels<T>::GeluLinearBackward(const LinearShape& shape,
                                            tensors.output_gradient.data(),
                                            tensors.bias_gradient.data()));
   }
-  if constexpr (!std::is_same_v<T, double>) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
     LH_ASSIGN_OR_RETURN(const bool done, backend_.Run(cuda::LtProduct<T>{
                                              .rows = shape.rows,
                                              .columns = shape.in,

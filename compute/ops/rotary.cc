@@ -80,20 +80,21 @@ absl::Status RotaryTable(Backend& backend, const RotarySpec& spec, absl::Span<Wi
   LH_RETURN_IF_ERROR(CheckSpec(kOp, spec));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "table", table.size(), {spec.context, spec.head_width}));
   const int64_t pairs = spec.head_width / 2;
-  std::vector<Wide<T>> row(static_cast<size_t>(spec.head_width));
+  std::vector<Wide<T>> host(table.size());
   const std::vector<DoubleDouble> frequencies = Frequencies(spec);
   for (int64_t position = 0; position < spec.context; ++position) {
     const DoubleDouble turned{static_cast<double>(position)};
+    const absl::Span<Wide<T>> row = absl::MakeSpan(host).subspan(
+        static_cast<size_t>(position * spec.head_width), static_cast<size_t>(spec.head_width));
     for (int64_t i = 0; i < pairs; ++i) {
       const SineCosine of = SineCosineOf(turned * frequencies[static_cast<size_t>(i)]);
       row[static_cast<size_t>(i)] = static_cast<Wide<T>>(of.cosine);
       row[static_cast<size_t>(pairs + i)] = static_cast<Wide<T>>(of.sine);
     }
-    LH_RETURN_IF_ERROR(backend.CopyToDevice(table.data() + position * spec.head_width, row.data(),
-                                            row.size() * sizeof(Wide<T>)));
-    LH_RETURN_IF_ERROR(backend.Synchronize());
   }
-  return absl::OkStatus();
+  LH_RETURN_IF_ERROR(
+      backend.CopyToDevice(table.data(), host.data(), host.size() * sizeof(Wide<T>)));
+  return backend.Synchronize();
 }
 
 template <typename T>

@@ -26,7 +26,9 @@ std::optional<Partition> PartitionOver(const Job& job, Cutting& cutting,
   std::vector<StageRoom> rooms;
   for (size_t stage = 0; stage < nodes.size(); ++stage) {
     const NodeProfile& node = job.eligible.nodes[nodes[stage]];
-    rooms.push_back({node.memory_bytes, schedule.slots()[stage], job.PrecisionOn(node)});
+    const int64_t memory = MemoryForStage(node, cutting.units, static_cast<int>(stage),
+                                          static_cast<int>(nodes.size()));
+    rooms.push_back({memory, schedule.slots()[stage], job.PrecisionOn(node)});
   }
   const MemoryFits memory(cutting.units, cutting.memory, std::move(rooms), job.spec.recompute);
   if (!memory.MayFit()) return std::nullopt;

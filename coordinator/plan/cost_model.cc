@@ -176,4 +176,12 @@ model::StageMemory MemoryModel::Of(int begin, int end, int slots, bool recompute
   return memory;
 }
 
+int64_t MemoryForStage(const NodeProfile& node, const Units& units, int stage, int stages) {
+  constexpr double kTensorsOnTheirWay = 8;
+  if (node.device_kind == DeviceKind::kCpu || stages == 1) return node.memory_bytes;
+  const double taken =
+      kTensorsOnTheirWay * units.CutBytesMax() + (stage == 0 ? units.TiedBytes() : 0);
+  return std::max<int64_t>(0, node.memory_bytes - static_cast<int64_t>(taken));
+}
+
 }  // namespace longhaul::coordinator

@@ -80,6 +80,11 @@ class NodeCosts {
 // Seconds of one AdamW step of a stage on a node: bound by its memory rate.
 double OptimizerSeconds(const model::StageMemory& memory, const NodeProfile& node);
 
+// Bytes that a stage may take of its node's memory. A worker on a card keeps there, besides its
+// stage, up to 8 encoded boundary tensors on their way (worker/exec/device_links.h), at most as
+// long as floats, and on the first stage the tied tensors that it receives.
+int64_t MemoryForStage(const NodeProfile& node, const Units& units, int stage, int stages);
+
 // Memory of stages, each range computed once, and of ranges that are alike only one. Keeps a
 // reference to `units`.
 class MemoryModel {

@@ -20,7 +20,8 @@ struct Demand {
   const NodeProfile* node;
   model::OpRange range;
   model::StageMemory memory;
-  double Available() const { return static_cast<double>(node->memory_bytes); }
+  int64_t room = 0;
+  double Available() const { return static_cast<double>(room); }
   double Load() const { return static_cast<double>(memory.total()) / std::max(1.0, Available()); }
 };
 
@@ -51,7 +52,8 @@ std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
     const NodeProfile& node = job.eligible.nodes[order[stage]];
     return Demand{
         &node, cutting.units.Ops(begin, end),
-        cutting.memory.Of(begin, end, schedule.slots()[stage], recompute, job.PrecisionOn(node))};
+        cutting.memory.Of(begin, end, schedule.slots()[stage], recompute, job.PrecisionOn(node)),
+        MemoryForStage(node, cutting.units, stage, static_cast<int>(order.size()))};
   };
   const auto load = [&](int stage, int begin, int end) { return demand(stage, begin, end).Load(); };
   const auto always = [](int, int, int) { return true; };

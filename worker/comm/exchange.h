@@ -87,8 +87,8 @@ struct EncodedTensor {
   absl::Span<const uint8_t> bytes;
 };
 
-// Send and Receive are for the executor's thread, SendEncoded for that or one other; Serve for
-// transport threads; Cancel for any.
+// Receive is for the executor's thread; Send and SendEncoded for that or one other, frames of one
+// kind always for the same; Serve for transport threads; Cancel for any.
 //
 // How long a wait may take: until its deadline, and no longer than silence_max after its begin and
 // the last sign of life of the peer in the direction that is waited for. A sign of life is whatever

@@ -26,11 +26,12 @@ struct NcclPlace {
   std::vector<std::string> names;  // of each rank's replica
 };
 
-// Owns a communicator and a stream. NCCL is never waited for inside NCCL: the communicator is a
-// non-blocking one, whose state is looked at until it is done, a deadline has passed, or Cancel was
-// called. After any of the latter two, or an error, the communicator is aborted, which ends what is
-// under way on the device, and every later call returns the first reason. One call of Meet and Run
-// at a time, on any thread; Cancel from any.
+// Owns a communicator and a stream. Operations are never waited for inside NCCL: the communicator
+// is a non-blocking one, whose state is looked at until it is done, a deadline has passed, or
+// Cancel was called. Only its end joins NCCL's own threads. After any of the latter two, or an
+// error, the communicator is aborted, which ends what is under way on the device, and every later
+// call returns the first reason. One call of Meet and Run at a time, on any thread; Cancel from
+// any.
 class NcclCommunicator {
  public:
   // `clock` must outlive the object.

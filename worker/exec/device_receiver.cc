@@ -31,16 +31,6 @@ absl::StatusOr<std::unique_ptr<DeviceReceiver>> DeviceReceiver::Make(compute::Ba
   return made;
 }
 
-DeviceReceiver::~DeviceReceiver() {
-  for (const Slot& slot : slots_) {
-    for (Mark* const mark : {slot.copied.get(), slot.decoded.get()}) {
-      if (mark == nullptr) continue;
-      compute::WaitFor(*mark, clock_, DeviceDeadline(clock_, absl::InfiniteFuture()), "a copy")
-          .IgnoreError();
-    }
-  }
-}
-
 absl::StatusOr<DeviceReceiver::Slot*> DeviceReceiver::TakeSlot(const FrameKey& key,
                                                                absl::Time deadline) {
   const size_t begin = next_;

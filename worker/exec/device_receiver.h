@@ -23,8 +23,6 @@ class DeviceReceiver {
                                                               Exchange& exchange,
                                                               const DeviceLinks& links,
                                                               Clock& clock);
-  // Waits for what the device still copies.
-  ~DeviceReceiver();
 
   // As TensorPort::Receive. Waits for the frame, and while all buffers are under way.
   absl::Status Receive(const DeviceLink& link, const FrameKey& key,

@@ -116,11 +116,15 @@ void DeviceSender::Run() {
                      [this] { return stopping_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
     const Job job = jobs_.front();
-    lock.unlock();
-    absl::Status status =
-        compute::WaitFor(*job.slot->copied, clock_, DeviceDeadline(clock_, job.deadline),
-                         absl::StrCat("the copy of the ", FrameName(job.key), " from the device"));
-    lock.lock();
+    absl::Status status;
+    // Later tensors are not waited for once one has failed: the device may hang.
+    if (status_.ok() && !stopping_) {
+      lock.unlock();
+      status = compute::WaitFor(
+          *job.slot->copied, clock_, DeviceDeadline(clock_, job.deadline),
+          absl::StrCat("the copy of the ", FrameName(job.key), " from the device"));
+      lock.lock();
+    }
     if (status.ok() && status_.ok() && !stopping_) {
       lock.unlock();
       status = HandOver(job);

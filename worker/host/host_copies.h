@@ -20,12 +20,14 @@ class HostCopies {
   // The tensor's memory on the host; of a copy, undefined until Read.
   absl::Span<float> Of(absl::Span<float> tensor) {
     if (backend_.kind() == compute::DeviceKind::kCpu) return tensor;
-    copies_.push_back({tensor, std::make_unique<float[]>(tensor.size())});
+    copies_.push_back({tensor, std::make_unique_for_overwrite<float[]>(tensor.size())});
     return absl::MakeSpan(copies_.back().host.get(), tensor.size());
   }
 
   // Device to host, all that Of was asked for.
   absl::Status Read() {
+    // A copy to memory that is not pinned waits for the device, without a deadline of its own.
+    if (const absl::Status status = backend_.Synchronize(); !status.ok()) return status;
     for (const Copied& copy : copies_) {
       const absl::Status status = backend_.CopyToHost(copy.host.get(), copy.tensor.data(),
                                                       copy.tensor.size() * sizeof(float));

@@ -13,7 +13,7 @@ namespace longhaul::worker {
 namespace {
 
 // All replicas have said that they are ready by then.
-constexpr absl::Duration kConnectMax = absl::Seconds(30);
+constexpr absl::Duration kConnectMax = absl::Minutes(2);
 
 std::string HostOf(const std::string& address) {
   const std::optional<HostPort> parts = SplitHostPort(address);
@@ -107,7 +107,12 @@ absl::Status ReplicaGroup::Keep(absl::StatusOr<std::unique_ptr<Collective>> coll
   return absl::OkStatus();
 }
 
-void ReplicaGroup::LeaveBackend() { staged_ = nullptr; }
+void ReplicaGroup::LeaveBackend() {
+  staged_ = nullptr;
+  std::unique_ptr<Collective> ending;  // without the lock: its end waits a moment for the peers
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (collective_ != nullptr && collective_->on_device()) ending = std::move(collective_);
+}
 
 void ReplicaGroup::Watch(const StagePlan& plan, Exchange& exchange) {
   for (const LinkOptions& link : plan.links) {

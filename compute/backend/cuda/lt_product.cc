@@ -45,6 +45,12 @@ bool IsAligned(const LtProduct<T>& product) {
          rows_are(product.columns) && rows_are(product.a.transposed ? product.rows : product.inner);
 }
 
+// cuBLASLt wants whole groups of 8 columns of the matrix beside the product.
+template <typename T>
+bool MayHaveExtra(const LtProduct<T>& product) {
+  return product.epilogue == Epilogue::kBias || product.columns % 8 == 0;
+}
+
 template <typename Value>
 absl::Status Set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute,
                  const Value& value) {
@@ -147,7 +153,10 @@ struct LtProducts::Plan {
     int found = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
         handle, description, b, a, c, c, preference.get(), 1, &result, &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return absl::OkStatus();
+    // Which of the two it answers to what it does not do differs between versions.
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
+      return absl::OkStatus();
+    }
     LH_RETURN_IF_ERROR(CublasStatus(status, kWhat));
     exists = found > 0 && result.state == CUBLAS_STATUS_SUCCESS;
     algorithm = result.algo;
@@ -191,7 +200,7 @@ absl::StatusOr<LtProducts::Plan*> LtProducts::PlanOf(const LtProduct<T>& product
 
 template <typename T>
 absl::StatusOr<bool> LtProducts::Run(const LtProduct<T>& product) {
-  if (!IsAligned(product)) return false;
+  if (!IsAligned(product) || !MayHaveExtra(product)) return false;
   LH_ASSIGN_OR_RETURN(Plan* const plan, PlanOf(product));
   if (!plan->exists) return false;
   LH_RETURN_IF_ERROR(plan->Point(product));
