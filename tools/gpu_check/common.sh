@@ -1,6 +1,7 @@
 # Shared by the scripts of the bundle; sourced, with `here` set to its folder.
 
 seconds_max=300
+patience=1  # the test's, whose machine may be busy
 torch_probe='import torch; assert torch.cuda.is_available(); print(torch.__version__)'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -47,8 +48,8 @@ miss() {
 
 # left SECONDS: as many, or what is left of all.
 left() {
-  local rest=$((seconds_max - SECONDS))
-  [ "$rest" -lt "$1" ] && echo "$rest" || echo "$1"
+  local rest=$((patience * seconds_max - SECONDS)) wanted=$((patience * $1))
+  [ "$rest" -lt "$wanted" ] && echo "$rest" || echo "$wanted"
 }
 
 # part NAME SECONDS COMMAND...: shows its rows as they come; a miss if it fails or takes longer.
@@ -64,7 +65,7 @@ part() {
   status=${PIPESTATUS[0]}
   case $status in
     0) ;;
-    124 | 137) miss "$name: not done in $seconds s" ;;
+    124 | 137) miss "$name: not done in $seconds s; $(tail -n 1 "$work/errors" | cut -c 1-400)" ;;
     *) miss "$name: $(tail -n 1 "$work/errors" | cut -c 1-400)" ;;
   esac
 }

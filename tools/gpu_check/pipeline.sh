@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
 # pipeline.sh [--tiny] COMMAND_PREFIX...: trains GPT-2's shape with real daemons, first in one
 # worker on the card, then in two that share it, and prints the rates and their ratio as a row.
-# --tiny: a small model on the processor.
+# --tiny: a small model.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-device="device: cuda:0
-share_device: true"
 model='layers: 12, hidden: 768, heads: 12, context: 1024, vocab: 50257'
 steps=24 global_batch=32 micro_batch=4 target='>= 0.9'
 if [ "${1:-}" = --tiny ]; then
-  device=  # the processor
-  model='layers: 2, hidden: 32, heads: 2, context: 32, vocab: 256'
-  steps=8 global_batch=8 micro_batch=1 target=-
+  model='layers: 2, hidden: 16, heads: 2, context: 16, vocab: 256'
+  steps=4 global_batch=2 micro_batch=1 target=-
   shift
 fi
 ours=("$@")
+# For each of the two; the processes take memory of their own beside it.
+mebibytes=$("${ours[@]}" "$here/bin/longhaul_bench_gpu" card |
+  awk -F '\t' '$1 == "free" { print int(0.4 * $2) }')
 folder=$(mktemp -d)
 daemons=()
 
+last_words() { tail -qn 2 "$folder"/*.log "$folder"/*.json >&2 2>/dev/null; }
+
 finish() {
   local status=$?
+  [ "$status" -eq 0 ] || last_words
   [ ${#daemons[@]} -gt 0 ] && kill "${daemons[@]}" 2>/dev/null
   wait
   rm -rf "$folder"
@@ -40,16 +43,16 @@ longhaul() {
     "${ours[@]}" "$here/bin/longhaul" "$@"
 }
 
-# await WHAT COMMAND...: until the command succeeds; the daemons' last words if it does not.
+# await WHAT COMMAND...: until the command succeeds; the daemons' last words if it does not, or if
+# one of them has ended.
 await() {
-  local what=$1 tries
+  local what=$1 end=$((SECONDS + 60))
   shift
-  for ((tries = 0; tries < 300; ++tries)); do
+  while [ "$SECONDS" -lt "$end" ] && kill -0 "${daemons[@]}" 2>/dev/null; do
     "$@" && return
     sleep 0.1
   done
-  tail -qn 2 "$folder"/*.log >&2
-  echo "$what is not so within 30 s" >&2
+  echo "not within 60 s: $what" >&2
   exit 1
 }
 
@@ -66,9 +69,9 @@ site: here
 coordinator: 127.0.0.1:$port
 folder: $folder/w$1
 cluster_token_file: $folder/token
-threads: 2
-${memory:+memory: $memory MiB}
-$device
+device: cuda:0
+share_device: true
+memory: $mebibytes MiB
 CONFIG
 }
 
@@ -104,7 +107,6 @@ RUN
 for ((line = 0; line < 20000; ++line)); do
   echo "$line bottles of water on the wall, $((line * 7919 % 1000)) more below"
 done >"$folder/text.txt"
-memory=${GPU_CHECK_WORKER_MIB:-}
 port=$((20000 + RANDOM % 20000))
 start coordinator coordinator <<CONFIG
 listen: 127.0.0.1:$port

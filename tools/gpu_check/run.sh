@@ -37,7 +37,7 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --sanitize) sanitize=1 ;;
-    --tiny) tiny=(--tiny) ;; # on the emulated device, for the test of this script
+    --tiny) tiny=(--tiny) patience=4 ;; # on the emulated device, for the test of this script
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
   esac

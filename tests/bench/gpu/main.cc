@@ -30,11 +30,13 @@ int Usage() {
   return 2;
 }
 
+// A note for people, and the free MiB for scripts.
 absl::Status PrintCard(compute::Backend& backend) {
   const absl::StatusOr<Card> card = CardNow(kDevice);
   if (!card.ok()) return card.status();
   PrintNote(absl::StrCat("card: ", card->name, ", ", card->free_bytes >> 20, " of ",
                          card->total_bytes >> 20, " MiB free; ", backend.numeric_class()));
+  std::printf("free\t%lld\n", static_cast<long long>(card->free_bytes >> 20));
   return absl::OkStatus();
 }
 
