@@ -213,11 +213,10 @@ TEST_F(StorageTest, ADamagedShardIsSaidToBeOne) {
 // A peer that stands still holds nothing for ever: neither the memory for its upload nor a thread.
 TEST_F(StorageTest, TransfersThatStandStillAreEnded) {
   const std::string large(20 << 20, 'l');
-  StorageServer hasty{
-      {datasets_, uploads_, shards_, checkpoints_},
-      *credentials_,
-      RealClock(),
-      StorageLimits{.upload_bytes_max = 2000, .silence_max = absl::Milliseconds(200)}};
+  StorageServer hasty{{datasets_, uploads_, shards_, checkpoints_},
+                      *credentials_,
+                      RealClock(),
+                      StorageLimits{.upload_bytes_max = 2000, .silence_max = absl::Seconds(2)}};
   auto listening = ListeningServer::Listen({"127.0.0.1", 0}, *credentials_, {&hasty}, 16);
   ASSERT_TRUE(listening.ok()) << listening.status();
   const std::string address = ToString((*listening)->address());
