@@ -35,7 +35,7 @@ build_cuda() {
   configure build-cuda -DCMAKE_BUILD_TYPE=Release -DLONGHAUL_CUDA=ON \
     ${1:+-DLONGHAUL_CUDA_ARCHITECTURES=$1}
   say "building (release, CUDA)"
-  compile build-cuda compute_cuda_test longhaul longhauld
+  compile build-cuda compute_cuda_test nccl_library_test longhaul longhauld
   build-cuda/bin/longhauld --version >&2
   say "testing (CUDA)"
   ctest --test-dir build-cuda -L cuda --output-on-failure --verbose |
