@@ -22,8 +22,6 @@ using ::testing::HasSubstr;
 using ::testing::Range;
 using ::testing::Values;
 
-absl::Time In(absl::Duration duration) { return RealClock().Now() + duration; }
-
 // Pieces so small that the largest sum takes several.
 constexpr size_t kPiece = 1000;
 
@@ -36,6 +34,8 @@ INSTANTIATE_TEST_SUITE_P(InProcess, CollectiveTest,
 
 // Debian's Gloo is not instrumented: what its atomics order would be reported as races.
 #ifndef __SANITIZE_THREAD__
+
+absl::Time In(absl::Duration duration) { return RealClock().Now() + duration; }
 
 std::vector<std::string> Names(int size) {
   std::vector<std::string> names;

@@ -74,7 +74,7 @@ absl::Status CudaBackend::Start() {
 CudaBackend::~CudaBackend() {
   const bool answers = device_.WaitForAll();
   if (cublas_ != nullptr && answers) cublasDestroy(cublas_);
-  if (!answers) (void)lt_.release();  // its end may wait for the device
+  if (lt_ != nullptr && !answers) lt_->KeepHandle();
   if (stream_ != nullptr) device_.Destroy(stream_);
 }
 

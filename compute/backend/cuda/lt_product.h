@@ -41,6 +41,9 @@ class LtProducts {
   static absl::StatusOr<std::unique_ptr<LtProducts>> Make(cudaStream_t stream, void* workspace,
                                                           size_t workspace_bytes);
   ~LtProducts();
+  // cuBLASLt's handle stays until the process ends: for a device that hangs, for which its end
+  // might wait.
+  void KeepHandle() { handle_ = nullptr; }
   LtProducts(const LtProducts&) = delete;
   LtProducts& operator=(const LtProducts&) = delete;
 

@@ -79,13 +79,11 @@ void CheckAligned(const void* memory) {
 
 size_t cublasLtGetVersion() { return 0; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  *handle = new EmulatedCublasLt;
+  static EmulatedCublasLt only;  // users may keep it from being destroyed
+  *handle = &only;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  delete handle;
-  return CUBLAS_STATUS_SUCCESS;
-}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t,
                                         cudaDataType_t) {
   *description = new EmulatedMatmulDesc;
