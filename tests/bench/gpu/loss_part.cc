@@ -69,9 +69,19 @@ std::vector<double> Windows(const std::vector<double>& losses, int window) {
   return sums;
 }
 
+// Twice to ten times what PyTorch shows for these steps by itself on a CPU, the worst of three
+// seeds: bf16 is 0.013 apart from fp32 while the loss falls and 0.0003 at the end; fp32 from fp64
+// 0.0002 and 0.000002.
+struct Limits {
+  const char* at_most;
+  const char* at_the_end;
+};
+constexpr Limits kFloatLimits = {"<= 0.001", "<= 0.0001"};
+constexpr Limits kBFloat16Limits = {"<= 0.03", "<= 0.003"};
+
 void PrintDistance(const Course& course, model::Precision precision,
                    const std::vector<double>& card, const std::vector<double>& cpu,
-                   absl::string_view target) {
+                   const Limits& limits) {
   const std::vector<double> a = Windows(card, course.window), b = Windows(cpu, course.window);
   double apart = 0;
   for (size_t i = 0; i < b.size(); ++i) apart = std::max(apart, std::abs(a[i] / b[i] - 1));
@@ -80,7 +90,8 @@ void PrintDistance(const Course& course, model::Precision precision,
            {{"first", card.front()},
             {"last", a.back() / course.window},
             {"CPU's last", b.back() / course.window},
-            {"apart at most", apart, std::string(target)}});
+            {"apart at most", apart, limits.at_most},
+            {"at the end", std::abs(a.back() / b.back() - 1), limits.at_the_end}});
 }
 
 }  // namespace
@@ -92,10 +103,10 @@ absl::Status CheckLosses(compute::Backend& backend, bool tiny) {
   const std::unique_ptr<compute::Backend> cpu = compute::MakeCpuBackend(std::min(cores, 8));
   LH_ASSIGN_OR_RETURN(const auto expected, Losses(course, *cpu, Precision::kFloat32));
   LH_ASSIGN_OR_RETURN(const auto in_floats, Losses(course, backend, Precision::kFloat32));
-  PrintDistance(course, Precision::kFloat32, in_floats, expected, "<= 0.001");
+  PrintDistance(course, Precision::kFloat32, in_floats, expected, kFloatLimits);
   if (!backend.has_bfloat16()) return absl::OkStatus();
   LH_ASSIGN_OR_RETURN(const auto in_bfloat16, Losses(course, backend, Precision::kBFloat16));
-  PrintDistance(course, Precision::kBFloat16, in_bfloat16, expected, "<= 0.01");
+  PrintDistance(course, Precision::kBFloat16, in_bfloat16, expected, kBFloat16Limits);
   return absl::OkStatus();
 }
 

@@ -16,8 +16,8 @@
 namespace longhaul::gpu_check {
 namespace {
 
-constexpr int kMicroBatches = 4;    // of a step
-constexpr double kFreeShare = 0.9;  // of the card's free memory, that a plan may fill
+constexpr int kMicroBatches = 4;     // of a step
+constexpr double kFreeShare = 0.95;  // of the card's free memory, that a plan may fill
 
 model::StageMemory Planned(const model::Graph& graph, const TrainerOptions& options) {
   return model::MemoryOf(graph, {0, static_cast<int>(graph.ops.size())}, options.micro_batch, 1,
