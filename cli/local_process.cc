@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,11 +95,10 @@ absl::StatusOr<std::string> DaemonBuild() {
   constexpr absl::Duration kAnswerMax = absl::Seconds(10);
   constexpr size_t kAnswerBytesMax = 4096;
   LH_ASSIGN_OR_RETURN(const std::string programs, ProgramFolder());
-  std::string answer = (std::filesystem::temp_directory_path() / "longhaul-build-XXXXXX").string();
-  const int file = ::mkstemp(answer.data());
-  if (file < 0) return ErrnoStatus(errno, "make", answer);
-  ::close(file);
-  absl::Cleanup remove = [&answer] { ::unlink(answer.c_str()); };
+  const int memory = ::memfd_create("longhauld --version", MFD_CLOEXEC);
+  if (memory < 0) return ErrnoStatus(errno, "make", "a file in memory");
+  absl::Cleanup close = [memory] { ::close(memory); };
+  const std::string answer = absl::StrCat("/proc/self/fd/", memory);
   const std::string program = absl::StrCat(programs, "/longhauld");
   LH_ASSIGN_OR_RETURN(const pid_t pid, Spawn({program, "--version"}, answer, true));
   const absl::Time give_up = RealClock().Now() + kAnswerMax;

@@ -35,8 +35,7 @@ absl::Status CudaKernels<T>::NormBackwardOnto(const NormShape& shape,
                                    .inverses = tensors.statistics.data() + inverses_at,
                                    .output_gradient = tensors.output_gradient.data(),
                                    .so_far = tensors.so_far.data(),
-                                   .input_gradient = tensors.input_gradient.data(),
-                                   .parts = nullptr};
+                                   .input_gradient = tensors.input_gradient.data()};
   constexpr const char* kOp = "norm backward onto a gradient";
   Wide<T>* const weight = tensors.weight_gradient.data();
   Wide<T>* const bias = tensors.bias_gradient.data();

@@ -257,11 +257,14 @@ absl::Status WithChunks(const CausalAttentionShape& shape, const Launch& launch)
                                                  " that the CUDA kernels take"));
 }
 
+cuda::AttentionExtents ExtentsOf(const CausalAttentionShape& shape) {
+  return {shape.batch, shape.context, shape.heads, shape.kv_heads, shape.head_width()};
+}
+
 template <typename T>
 absl::StatusOr<cuda::AttentionPlan*> LibraryFor(CudaBackend& backend,
                                                 const CausalAttentionShape& shape) {
-  return backend.attention().For(
-      kElementOf<T>, {shape.batch, shape.context, shape.heads, shape.kv_heads, shape.head_width()});
+  return backend.attention().For(kElementOf<T>, ExtentsOf(shape));
 }
 
 // What a library queues for one call, at most.
@@ -272,9 +275,8 @@ constexpr int kLibraryOperations = 8;
 template <typename T>
 absl::StatusOr<std::string> CudaKernels<T>::CausalAttentionKernel(
     const CausalAttentionShape& shape) const {
-  backend_.stream();
-  return backend_.attention().NameFor(
-      kElementOf<T>, {shape.batch, shape.context, shape.heads, shape.kv_heads, shape.head_width()});
+  backend_.MakeCurrent();
+  return backend_.attention().NameFor(kElementOf<T>, ExtentsOf(shape));
 }
 
 template <typename T>

@@ -13,8 +13,6 @@ absl::Status CudaKernels<T>::LayerNormForward(const LayerNormShape& shape,
                                    .width = shape.width,
                                    .epsilon = static_cast<Wide<T>>(shape.epsilon),
                                    .input = input.data(),
-                                   .addend = nullptr,
-                                   .sum = nullptr,
                                    .weight = weight.data(),
                                    .bias = bias.data(),
                                    .output = output.data(),
@@ -36,9 +34,7 @@ absl::Status CudaKernels<T>::LayerNormBackward(
                                            .means = statistics.data(),
                                            .inverses = statistics.data() + shape.rows,
                                            .output_gradient = output_gradient.data(),
-                                           .so_far = nullptr,
-                                           .input_gradient = input_gradient.data(),
-                                           .parts = nullptr},
+                                           .input_gradient = input_gradient.data()},
                                           weight_gradient.data(), bias_gradient.data());
 }
 

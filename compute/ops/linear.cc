@@ -5,13 +5,10 @@
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
-namespace {
 
 absl::Status CheckShape(absl::string_view op, const LinearShape& shape) {
   return CheckExtents(op, {{"rows", shape.rows}, {"in", shape.in}, {"out", shape.out}});
 }
-
-}  // namespace
 
 template <typename T>
 absl::Status LinearForward(Backend& backend, const LinearShape& shape, absl::Span<const T> input,

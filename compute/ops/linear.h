@@ -3,6 +3,7 @@
 #define LONGHAUL_COMPUTE_OPS_LINEAR_H_
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "compute/backend/backend.h"
 
@@ -13,6 +14,9 @@ struct LinearShape {
   int64_t in = 0;
   int64_t out = 0;
 };
+
+// Whether every extent is sane, for operators of this shape; `op` is for the message.
+absl::Status CheckShape(absl::string_view op, const LinearShape& shape);
 
 // input [rows, in], weight [out, in], bias [out] or empty, output [rows, out]. T is float or
 // double.

@@ -12,12 +12,8 @@ absl::Status CudaKernels<T>::RmsNormForward(const RmsNormShape& shape, absl::Spa
                                     .width = shape.width,
                                     .epsilon = static_cast<Wide<T>>(shape.epsilon),
                                     .input = input.data(),
-                                    .addend = nullptr,
-                                    .sum = nullptr,
                                     .weight = weight.data(),
-                                    .bias = nullptr,
                                     .output = output.data(),
-                                    .means = nullptr,
                                     .inverses = statistics.data()});
 }
 
@@ -33,12 +29,9 @@ absl::Status CudaKernels<T>::RmsNormBackward(const RmsNormShape& shape, absl::Sp
                                             .width = shape.width,
                                             .input = input.data(),
                                             .weight = weight.data(),
-                                            .means = nullptr,
                                             .inverses = statistics.data(),
                                             .output_gradient = output_gradient.data(),
-                                            .so_far = nullptr,
-                                            .input_gradient = input_gradient.data(),
-                                            .parts = nullptr},
+                                            .input_gradient = input_gradient.data()},
                                            weight_gradient.data(), nullptr);
 }
 

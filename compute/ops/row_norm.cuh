@@ -13,12 +13,12 @@ struct NormForward {
   int64_t rows, width;
   Wide<T> epsilon;
   const T* input;
-  const T* addend;  // null, or input + addend is normalised
-  T* sum;           // gets that
+  const T* addend = nullptr;  // or input + addend is normalised
+  T* sum = nullptr;           // gets that
   const T* weight;
-  const T* bias;  // kCentred only
+  const T* bias = nullptr;  // kCentred only
   T* output;
-  Wide<T>* means;  // kCentred only
+  Wide<T>* means = nullptr;  // kCentred only
   Wide<T>* inverses;
 };
 
@@ -86,12 +86,12 @@ struct NormBackward {
   int64_t rows, width;
   const T* input;
   const T* weight;
-  const Wide<T>* means;  // kCentred only
+  const Wide<T>* means = nullptr;  // kCentred only
   const Wide<T>* inverses;
   const T* output_gradient;
-  const T* so_far;    // null, or added to the input's gradient
-  T* input_gradient;  // may be output_gradient or so_far
-  Wide<T>* parts;     // [blocks, width of the weight, and of the bias with kCentred]
+  const T* so_far = nullptr;  // or added to the input's gradient
+  T* input_gradient;          // may be output_gradient or so_far
+  Wide<T>* parts = nullptr;   // [blocks, width of the weight, and of the bias with kCentred]
 };
 
 // What backward knows of a pack.

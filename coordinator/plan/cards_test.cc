@@ -21,12 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-Plan PlanOf(const PlanRequest& request) {
-  const absl::StatusOr<Plan> plan = MakePlan(request);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan{};
-}
-
 PlanRequest Mixed(std::vector<NodeProfile> nodes, int stages = 0) {
   PlanRequest request = SmallRequest(std::move(nodes), {}, stages);
   request.spec.any_numeric_class = true;

@@ -18,24 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Plan PlanOf(const PlanRequest& request) {
-  const absl::StatusOr<Plan> plan = MakePlan(request);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan{};
-}
-
-std::string RefusalOf(const PlanRequest& request) {
-  const absl::StatusOr<Plan> plan = MakePlan(request);
-  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition) << plan.status();
-  return std::string(plan.status().message());
-}
-
-PlanRequest RequestOf(int nodes) {
-  PlanRequest request = SmallRequest({});
-  for (int i = 0; i < nodes; ++i) request.nodes.push_back(SomeNode(absl::StrCat("n", i), "east"));
-  return request;
-}
-
 // Three processors and a card that is so many times as fast as each.
 PlanRequest WithCard(double times) {
   PlanRequest request = RequestOf(3);

@@ -19,12 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-Plan PlanOf(const PlanRequest& request) {
-  const absl::StatusOr<Plan> plan = MakePlan(request);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan{};
-}
-
 std::string SiteOf(const PlanRequest& request, const std::string& node) {
   for (const NodeProfile& profile : request.nodes) {
     if (profile.name == node) return profile.site;

@@ -16,18 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string RefusalOf(const PlanRequest& request) {
-  const absl::StatusOr<Plan> plan = MakePlan(request);
-  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition) << plan.status();
-  return std::string(plan.status().message());
-}
-
-PlanRequest RequestOf(int nodes) {
-  PlanRequest request = SmallRequest({});
-  for (int i = 0; i < nodes; ++i) request.nodes.push_back(SomeNode(absl::StrCat("n", i), "east"));
-  return request;
-}
-
 TEST(Refusal, NoNodes) {
   EXPECT_THAT(RefusalOf(RequestOf(0)),
               AllOf(HasSubstr("no node is available"), HasSubstr("longhauld worker")));

@@ -61,18 +61,6 @@ PlanRequest WithReplicas(std::vector<NodeProfile> nodes, std::vector<int64_t> re
   return request;
 }
 
-Plan PlanFor(const PlanRequest& request) {
-  const auto plan = MakePlan(request);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *plan : Plan();
-}
-
-std::string RefusalOf(const PlanRequest& request) {
-  const auto plan = MakePlan(request);
-  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition) << plan.status();
-  return std::string(plan.status().message());
-}
-
 std::vector<NodeProfile> Nodes(int count, const std::string& site = "east") {
   std::vector<NodeProfile> nodes;
   for (int i = 0; i < count; ++i) nodes.push_back(SomeNode(site + std::to_string(i), site));
@@ -80,7 +68,7 @@ std::vector<NodeProfile> Nodes(int count, const std::string& site = "east") {
 }
 
 TEST(Replicas, AreAsManyAsAskedForOfEachStage) {
-  const Plan plan = PlanFor(WithReplicas(Nodes(5), {3, 2}, 2));
+  const Plan plan = PlanOf(WithReplicas(Nodes(5), {3, 2}, 2));
   ASSERT_EQ(plan.stages.size(), 5u);
   EXPECT_EQ(plan.StageCount(), 2);
   EXPECT_EQ(plan.link_codecs.size(), 1u);
@@ -101,7 +89,7 @@ TEST(Replicas, AreAsManyAsAskedForOfEachStage) {
 TEST(Replicas, SharesFollowTheSpeeds) {
   std::vector<NodeProfile> nodes = Nodes(2);
   nodes[1].flops_per_second *= 3;
-  const Plan plan = PlanFor(WithReplicas(nodes, {2}, 1));
+  const Plan plan = PlanOf(WithReplicas(nodes, {2}, 1));
   ASSERT_EQ(plan.stages.size(), 2u);
   for (const StagePlacement& group : plan.stages) {
     EXPECT_EQ(group.micro_batches, group.node == "east1" ? 6 : 2);
@@ -109,15 +97,15 @@ TEST(Replicas, SharesFollowTheSpeeds) {
 }
 
 TEST(Replicas, ShortenTheStep) {
-  const double one = PlanFor(WithReplicas(Nodes(1), {1}, 1)).step_seconds;
-  const double two = PlanFor(WithReplicas(Nodes(2), {2}, 1)).step_seconds;
-  const double four = PlanFor(WithReplicas(Nodes(4), {4}, 1)).step_seconds;
+  const double one = PlanOf(WithReplicas(Nodes(1), {1}, 1)).step_seconds;
+  const double two = PlanOf(WithReplicas(Nodes(2), {2}, 1)).step_seconds;
+  const double four = PlanOf(WithReplicas(Nodes(4), {4}, 1)).step_seconds;
   EXPECT_LT(two, 0.6 * one);
   EXPECT_LT(four, 0.6 * two);
 }
 
 TEST(Replicas, AutoTakesWhatPaysAndNoMore) {
-  const Plan one = PlanFor(WithReplicas(Nodes(4), {0}, 1));
+  const Plan one = PlanOf(WithReplicas(Nodes(4), {0}, 1));
   EXPECT_EQ(one.stages.size(), 4u);
   // All on one host with one core: nothing gets faster.
   std::vector<NodeProfile> crowded = Nodes(4);
@@ -125,21 +113,21 @@ TEST(Replicas, AutoTakesWhatPaysAndNoMore) {
     node.host = "one";
     node.host_cores = 1;
   }
-  EXPECT_EQ(PlanFor(WithReplicas(crowded, {0}, 1)).stages.size(), 1u);
+  EXPECT_EQ(PlanOf(WithReplicas(crowded, {0}, 1)).stages.size(), 1u);
 }
 
 TEST(Replicas, AreInTheStagesSiteAndOnTrustedNetworks) {
   std::vector<NodeProfile> nodes = Nodes(2, "east");
   const std::vector<NodeProfile> west = Nodes(2, "west");
   nodes.insert(nodes.end(), west.begin(), west.end());
-  const Plan plan = PlanFor(WithReplicas(nodes, {2}, 2));
+  const Plan plan = PlanOf(WithReplicas(nodes, {2}, 2));
   ASSERT_EQ(plan.stages.size(), 4u);
   EXPECT_EQ(plan.stages[0].node.substr(0, 4), plan.stages[1].node.substr(0, 4));
   EXPECT_EQ(plan.stages[2].node.substr(0, 4), plan.stages[3].node.substr(0, 4));
   nodes[3].trusted_network = false;
   EXPECT_THAT(RefusalOf(WithReplicas(nodes, {2}, 2)),
               HasSubstr("pipeline.replicas asks for 2 replicas of stage"));
-  EXPECT_EQ(PlanFor(WithReplicas(nodes, {0}, 2)).StageCount(), 2);
+  EXPECT_EQ(PlanOf(WithReplicas(nodes, {0}, 2)).StageCount(), 2);
   EXPECT_THAT(RefusalOf(WithReplicas(Nodes(3), {4}, 1)),
               HasSubstr("site east has 3 nodes, 3 of them with `trusted_network: true`"));
 }
@@ -148,34 +136,34 @@ TEST(Replicas, AreNoNodesThatThePlannerLeavesOut) {
   std::vector<NodeProfile> nodes = Nodes(4);
   nodes[1].bytes_per_second = 0;
   nodes[2].threads = 0;
-  EXPECT_THAT(NodesOf(PlanFor(WithReplicas(nodes, {2}, 1))), ElementsAre("east0", "east3"));
-  EXPECT_THAT(NodesOf(PlanFor(WithReplicas(nodes, {0}, 1))), ElementsAre("east0", "east3"));
+  EXPECT_THAT(NodesOf(PlanOf(WithReplicas(nodes, {2}, 1))), ElementsAre("east0", "east3"));
+  EXPECT_THAT(NodesOf(PlanOf(WithReplicas(nodes, {0}, 1))), ElementsAre("east0", "east3"));
   EXPECT_THAT(RefusalOf(WithReplicas(nodes, {3}, 1)), HasSubstr("site east has 2 nodes"));
 }
 
 TEST(Replicas, ExactOnesTakeEqualBlocksAndMoreMemory) {
   PlanRequest request = WithReplicas(Nodes(4), {4}, 1);
-  const int64_t plain = PlanFor(request).stages[0].memory.gradients;
+  const int64_t plain = PlanOf(request).stages[0].memory.gradients;
   request.spec.exact_replicas = true;
-  const Plan plan = PlanFor(request);
+  const Plan plan = PlanOf(request);
   for (const StagePlacement& group : plan.stages) {
     EXPECT_EQ(group.micro_batches, 2);
     EXPECT_EQ(group.memory.gradients, 2 * plain);
   }
   request.spec.replicas = {0};
   request.nodes.pop_back();
-  EXPECT_EQ(PlanFor(request).stages.size(), 2u);  // three are not allowed
+  EXPECT_EQ(PlanOf(request).stages.size(), 2u);  // three are not allowed
 }
 
 TEST(Replicas, AMemoryThatDoesNotSufficeIsRefusedWithTheNumbers) {
   PlanRequest request = WithReplicas(Nodes(2), {2}, 1);
-  const int64_t needed = PlanFor(request).stages[0].memory.total();
+  const int64_t needed = PlanOf(request).stages[0].memory.total();
   request.nodes[1].memory_bytes = needed / 2;
   EXPECT_THAT(RefusalOf(request), HasSubstr("stage 0 replica 1 needs "));
 }
 
 TEST(Replicas, SurviveTheJournal) {
-  const Plan plan = PlanFor(WithReplicas(Nodes(5), {3, 2}, 2));
+  const Plan plan = PlanOf(WithReplicas(Nodes(5), {3, 2}, 2));
   const auto back = PlanFromJson(PlanToJson(plan));
   ASSERT_TRUE(back.ok()) << back.status();
   ASSERT_EQ(back->stages.size(), plan.stages.size());

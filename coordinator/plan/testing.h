@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/plan/planner.h"
+#include "gtest/gtest.h"
 
 namespace longhaul::coordinator {
 
@@ -61,6 +63,27 @@ inline PlanRequest SmallRequest(std::vector<NodeProfile> nodes, std::vector<Link
   request.nodes = std::move(nodes);
   request.links = std::move(links);
   request.stages = stages;
+  return request;
+}
+
+// Of a request that must have one.
+inline Plan PlanOf(const PlanRequest& request) {
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *plan : Plan{};
+}
+
+// Why there is none.
+inline std::string RefusalOf(const PlanRequest& request) {
+  const absl::StatusOr<Plan> plan = MakePlan(request);
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition) << plan.status();
+  return std::string(plan.status().message());
+}
+
+// Nodes n0, n1, ... of one site.
+inline PlanRequest RequestOf(int nodes) {
+  PlanRequest request = SmallRequest({});
+  for (int i = 0; i < nodes; ++i) request.nodes.push_back(SomeNode(absl::StrCat("n", i), "east"));
   return request;
 }
 

@@ -2,10 +2,12 @@
 #ifndef LONGHAUL_WORKER_EXEC_DEVICE_LINKS_H_
 #define LONGHAUL_WORKER_EXEC_DEVICE_LINKS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"

@@ -75,6 +75,7 @@ CudaBackend::~CudaBackend() {
   const bool answers = device_.WaitForAll();
   if (cublas_ != nullptr && answers) cublasDestroy(cublas_);
   if (lt_ != nullptr && !answers) lt_->KeepHandle();
+  if (attention_ != nullptr && !answers) attention_->KeepLibrary();
   if (stream_ != nullptr) device_.Destroy(stream_);
 }
 

@@ -59,9 +59,11 @@ class CudaBackend final : public Backend {
 
   // For the kernels. -----------------------------------------------------------------------------
 
-  // Makes the device the calling thread's current one, as launches on its stream need it.
+  // Makes the device the calling thread's current one, as most calls of CUDA need it.
+  void MakeCurrent() const { device_.Use(); }
+  // The stream, of the device that is now current.
   cudaStream_t stream() const {
-    device_.Use();
+    MakeCurrent();
     return stream_;
   }
   cublasHandle_t cublas() const { return cublas_; }
@@ -78,7 +80,7 @@ class CudaBackend final : public Backend {
   absl::StatusOr<bool> Run(const cuda::LtProduct<T>& product) {
     const absl::Status admitted = Admit();
     if (!admitted.ok()) return admitted;
-    stream();
+    MakeCurrent();
     return lt_->Run(product);
   }
 

@@ -5,9 +5,6 @@
 namespace longhaul::compute {
 namespace {
 
-// "13.0" of 13000.
-std::string Version(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
-
 std::string DriverAndToolkit() {
   int driver = 0, toolkit = 0;
   cudaDriverGetVersion(&driver);
@@ -15,11 +12,10 @@ std::string DriverAndToolkit() {
   if (driver == 0) return "no NVIDIA driver is loaded on this machine; install one, or use the CPU";
   if (driver >= toolkit) {
     return "its driver sees no card; `nvidia-smi -L` lists them, and CUDA_VISIBLE_DEVICES, if it "
-           "is "
-           "set, hides others; or use the CPU";
+           "is set, hides others; or use the CPU";
   }
-  return absl::StrCat("the driver supports CUDA ", Version(driver),
-                      ", this build was made with CUDA ", Version(toolkit),
+  return absl::StrCat("the driver supports CUDA ", CudaVersionText(driver),
+                      ", this build was made with CUDA ", CudaVersionText(toolkit),
                       "; install a newer driver, or use the CPU");
 }
 
@@ -46,6 +42,10 @@ absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
     default:
       return absl::UnavailableError(said);
   }
+}
+
+std::string CudaVersionText(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
 absl::Status CublasStatus(cublasStatus_t status, absl::string_view what) {

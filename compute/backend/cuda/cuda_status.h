@@ -5,6 +5,8 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -14,6 +16,8 @@ namespace longhaul::compute {
 // card or build do not fit together, with what to do; Unavailable for whatever else goes wrong on a
 // device, which then is of no use to this process any more.
 absl::Status CudaStatus(cudaError_t error, absl::string_view what);
+// "13.0" of 13000, as CUDA counts its versions.
+std::string CudaVersionText(int version);
 absl::Status CublasStatus(cublasStatus_t status, absl::string_view what);
 
 }  // namespace longhaul::compute

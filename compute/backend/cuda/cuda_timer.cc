@@ -26,8 +26,13 @@ absl::Status CudaTimer::Begin() {
 
 absl::Status CudaTimer::End() {
   LH_CHECK(begin_ != nullptr, "a timer ended that had not begun");
-  LH_ASSIGN_OR_RETURN(const cudaEvent_t end, Record());
-  pairs_.push_back({std::exchange(begin_, nullptr), end});
+  const cudaEvent_t begin = std::exchange(begin_, nullptr);
+  const absl::StatusOr<cudaEvent_t> end = Record();
+  if (!end.ok()) {
+    events_.GiveBack(begin);
+    return end.status();
+  }
+  pairs_.push_back({begin, *end});
   return absl::OkStatus();
 }
 

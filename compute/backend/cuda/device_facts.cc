@@ -18,9 +18,6 @@ constexpr char kBuilt[] = LONGHAUL_CUDA_BUILT_FOR;  // compute/cuda.cmake
 
 std::string Name(int device) { return absl::StrCat("cuda:", device); }
 
-// "13.0" of 13000.
-std::string Version(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
-
 // As NVML and nvidia-smi write it.
 std::string FormatUuid(const cudaUUID_t& uuid) {
   const std::string hex = absl::BytesToHexString(absl::string_view(uuid.bytes, sizeof(uuid.bytes)));
@@ -49,7 +46,7 @@ absl::Status CheckNumber(int device) {
 std::string DescribeCudaBuild() {
   int toolkit = 0;
   cudaRuntimeGetVersion(&toolkit);
-  return absl::StrCat("CUDA ", Version(toolkit), " for compute capability ",
+  return absl::StrCat("CUDA ", CudaVersionText(toolkit), " for compute capability ",
                       DescribeArchitectures(kBuilt));
 }
 
@@ -67,7 +64,7 @@ absl::StatusOr<CudaDeviceFacts> ReadCudaDevice(int device) {
   facts.pci_bus_id = absl::StrFormat("%04x:%02x:%02x.0", properties.pciDomainID,
                                      properties.pciBusID, properties.pciDeviceID);
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
-  facts.driver_cuda_version = Version(driver);
+  facts.driver_cuda_version = CudaVersionText(driver);
   if (HasCodeFor(kBuilt, facts.major, facts.minor)) return facts;
   return absl::FailedPreconditionError(
       absl::StrCat(Name(device), " (", facts.name, ") has compute capability ", facts.major, ".",

@@ -70,6 +70,9 @@ class AttentionChoice {
   absl::StatusOr<AttentionPlan*> For(Element element, const AttentionExtents& extents);
   // The library's name, with "deterministic" or not; "own".
   absl::StatusOr<std::string> NameFor(Element element, const AttentionExtents& extents);
+  // The library stays until the process ends: for a device that hangs, for which its end might
+  // wait.
+  void KeepLibrary() { (void)library_.release(); }
   // For numeric classes: the library's name, "own" without.
   std::string library_name() const { return library_ == nullptr ? "own" : library_->name(); }
 

@@ -51,7 +51,7 @@ absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64
   const Wide<T> one = 1, beta = add ? 1 : 0;
   const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
   LH_RETURN_IF_ERROR(backend.Admit());
-  backend.stream();
+  backend.MakeCurrent();
   return CublasStatus(
       Gemm(backend.cublas(), Op(b.transposed), Op(a.transposed), m, n, k, &one, b.values,
            b.transposed ? k : m, a.values, a.transposed ? n : k, &beta, c, m),
