@@ -61,16 +61,17 @@ class InProcessNetwork::Impl {
   absl::StatusOr<std::unique_ptr<ClientStream>> Dial(const std::string& node,
                                                      const std::string& address,
                                                      absl::Time deadline) {
-    if (clock_.Now() >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("no time left to reach ", node, " at ", address));
-    }
     std::lock_guard<std::mutex> lock(mutex_);
     Host& host = hosts_[address];
     if (host.partitioned || host.acceptor == nullptr) {
       return absl::UnavailableError(
           absl::StrCat("cannot reach ", node, " at ", address, ": ",
                        host.partitioned ? "the network is partitioned" : "nothing listens there"));
+    }
+    // A refusal takes no time; what is answered must be in time.
+    if (clock_.Now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no time left to reach ", node, " at ", address));
     }
     JoinFinished(host);
     auto pipe = std::make_shared<InProcessPipe>(std::exchange(host.break_after, std::nullopt));
