@@ -4,7 +4,6 @@
 #define LONGHAUL_COMPUTE_CODEC_GROUPS_CUH_
 
 #include <cstdint>
-#include <cstring>
 
 #include "compute/backend/cuda/pack.cuh"
 
@@ -20,32 +19,6 @@ __device__ Aligned<T, kCount> LoadGroup(const T* from, int64_t count) {
   LONGHAUL_UNROLL
   for (int k = 0; k < kCount; ++k) group.values[k] = k < count ? from[k] : T();
   return group;
-}
-
-// *to = group, which lies so. Spelled out, since nvcc takes such a store apart where the branch
-// beside it stores single values.
-template <int kCount, typename T>
-__device__ void StoreWhole(const Aligned<T, kCount>& group, T* to) {
-#ifdef __CUDA_ARCH__
-  constexpr int kWords = static_cast<int>(sizeof(group) / sizeof(uint32_t));
-  uint32_t words[kWords];
-  std::memcpy(words, &group, sizeof group);
-  if constexpr (kWords == 2) {
-    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words[0]), "r"(words[1])
-                 : "memory");
-    return;
-  } else if constexpr (kWords % 4 == 0) {
-    LONGHAUL_UNROLL
-    for (int i = 0; i < kWords; i += 4) {
-      asm volatile(
-          "st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(reinterpret_cast<uint32_t*>(to) + i),
-          "r"(words[i]), "r"(words[i + 1]), "r"(words[i + 2]), "r"(words[i + 3])
-          : "memory");
-    }
-    return;
-  }
-#endif
-  *reinterpret_cast<Aligned<T, kCount>*>(to) = group;
 }
 
 // to[k] = group[k] for k below `count`, which may be more than kCount or less than 0.

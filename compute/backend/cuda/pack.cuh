@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "compute/backend/cuda/launch.h"
@@ -65,7 +66,33 @@ __device__ void Load(const T* from, int64_t at, int64_t end, Wide<T> (&to)[kCoun
   }
 }
 
-// to[at + k] = from[k], rounded, where at + k lies in [0, end).
+// *to = group, in global memory, which lies so. Spelled out, since nvcc takes such a store apart
+// where the branch beside it stores single values.
+template <int kCount, typename T>
+__device__ void StoreWhole(const Aligned<T, kCount>& group, T* to) {
+#ifdef __CUDA_ARCH__
+  constexpr int kWords = static_cast<int>(sizeof(group) / sizeof(uint32_t));
+  uint32_t words[kWords];
+  std::memcpy(words, &group, sizeof group);
+  if constexpr (kWords == 2) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words[0]), "r"(words[1])
+                 : "memory");
+    return;
+  } else if constexpr (kWords % 4 == 0) {
+    LONGHAUL_UNROLL
+    for (int i = 0; i < kWords; i += 4) {
+      asm volatile(
+          "st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(reinterpret_cast<uint32_t*>(to) + i),
+          "r"(words[i]), "r"(words[i + 1]), "r"(words[i + 2]), "r"(words[i + 3])
+          : "memory");
+    }
+    return;
+  }
+#endif
+  *reinterpret_cast<Aligned<T, kCount>*>(to) = group;
+}
+
+// to[at + k] = from[k], rounded, where at + k lies in [0, end). `to` is in global memory.
 template <int kCount, typename T>
 __device__ void Store(const Wide<T> (&from)[kCount], T* to, int64_t at, int64_t end) {
   T* const first = to + at;
@@ -73,7 +100,7 @@ __device__ void Store(const Wide<T> (&from)[kCount], T* to, int64_t at, int64_t 
     Aligned<T, kCount> whole;
     LONGHAUL_UNROLL
     for (int k = 0; k < kCount; ++k) whole.values[k] = Narrow<T>(from[k]);
-    *reinterpret_cast<Aligned<T, kCount>*>(first) = whole;
+    StoreWhole(whole, first);
     return;
   }
   LONGHAUL_UNROLL
