@@ -47,13 +47,14 @@ std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
                                 const std::vector<int>& order) {
   Cutting& cutting = job.CuttingFor(static_cast<int>(order.size()));
   const int units = cutting.units.count();
+  const CardNeeds needs = CardNeedsOf(cutting.units);
   const bool recompute = job.spec.recompute != run::Recompute::kNever;
   const auto demand = [&](int stage, int begin, int end) {
     const NodeProfile& node = job.eligible.nodes[order[stage]];
     return Demand{
         &node, cutting.units.Ops(begin, end),
         cutting.memory.Of(begin, end, schedule.slots()[stage], recompute, job.PrecisionOn(node)),
-        MemoryForStage(node, cutting.units, stage, static_cast<int>(order.size()))};
+        MemoryForStage(node, needs, stage, static_cast<int>(order.size()))};
   };
   const auto load = [&](int stage, int begin, int end) { return demand(stage, begin, end).Load(); };
   const auto always = [](int, int, int) { return true; };

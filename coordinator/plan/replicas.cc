@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/status_macros.h"
+#include "coordinator/plan/cost_model.h"
 #include "coordinator/plan/device.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/links.h"
@@ -127,18 +128,30 @@ absl::Status CheckWanted(const PlanRequest& request, size_t stages) {
   return absl::OkStatus();
 }
 
-// The group that its node's memory does not hold; -1: none.
-int FindTooLarge(const PlanRequest& request, const Plan& plan) {
-  for (size_t group = 0; group < plan.stages.size(); ++group) {
-    const int64_t room = FindNode(request, plan.stages[group].node).memory_bytes;
-    if (plan.stages[group].memory.total() > room) return static_cast<int>(group);
+// What the group may take of its node's memory.
+int64_t RoomOf(const PlanRequest& request, const CardNeeds& needs, const Plan& plan, int group) {
+  return MemoryForStage(FindNode(request, plan.stages[group].node), needs, plan.StageOf(group),
+                        plan.StageCount());
+}
+
+CardNeeds NeedsOf(const ReplicaLayout& layout) {
+  return CardNeedsOf(layout.graph, layout.plan, layout.request.spec.train.micro_batch);
+}
+
+// The group of the layout's plan with replicas that its node's memory does not hold; -1: none.
+int FindTooLarge(const ReplicaLayout& layout, const Plan& plan) {
+  const CardNeeds needs = NeedsOf(layout);
+  for (int group = 0; group < static_cast<int>(plan.stages.size()); ++group) {
+    const int64_t room = RoomOf(layout.request, needs, plan, group);
+    if (plan.stages[group].memory.total() > room) return group;
   }
   return -1;
 }
 
-absl::Status TooLarge(const PlanRequest& request, const Plan& plan, int index) {
+absl::Status TooLarge(const ReplicaLayout& layout, const Plan& plan, int index) {
+  const PlanRequest& request = layout.request;
   const StagePlacement& group = plan.stages[index];
-  const int64_t room = FindNode(request, group.node).memory_bytes;
+  const int64_t room = RoomOf(request, NeedsOf(layout), plan, index);
   return absl::FailedPreconditionError(absl::StrCat(
       "with what pipeline.replicas and pipeline.exact_replicas say, ", plan.NameOf(index),
       " needs ", FormatMebibytes(static_cast<double>(group.memory.total())), " (",
@@ -193,7 +206,7 @@ absl::StatusOr<Plan> AddWhilePays(const ReplicaLayout& start, Plan best) {
         continue;
       }
       LH_ASSIGN_OR_RETURN(Plan plan, PlanOf(layout));
-      if (FindTooLarge(layout.request, plan) < 0 && plan.step_seconds < kPays * best.step_seconds) {
+      if (FindTooLarge(layout, plan) < 0 && plan.step_seconds < kPays * best.step_seconds) {
         best = std::move(plan);
         better = true;
         break;
@@ -281,8 +294,8 @@ absl::StatusOr<Plan> AddReplicas(const PlanRequest& request, const model::Graph&
     return TooFewNodes(request, plan, stage);
   }
   LH_ASSIGN_OR_RETURN(Plan best, PlanOf(layout));
-  if (const int group = FindTooLarge(request, best); group >= 0) {
-    return TooLarge(request, best, group);
+  if (const int group = FindTooLarge(layout, best); group >= 0) {
+    return TooLarge(layout, best, group);
   }
   LH_ASSIGN_OR_RETURN(best, AddWhilePays(layout, std::move(best)));
   if (best.stages.size() == plan.stages.size()) best.step_seconds = plan.step_seconds;

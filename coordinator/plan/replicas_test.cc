@@ -162,6 +162,24 @@ TEST(Replicas, AMemoryThatDoesNotSufficeIsRefusedWithTheNumbers) {
   EXPECT_THAT(RefusalOf(request), HasSubstr("stage 0 replica 1 needs "));
 }
 
+// Beside its stage a card holds 8 tensors of the cut on their way, of 4 x 64 x 128 floats each.
+TEST(Replicas, CardsHaveRoomForWhatIsOnItsWay) {
+  std::vector<NodeProfile> cards;
+  for (const char* name : {"a", "b", "c", "d"}) cards.push_back(SomeCard(name, "east", 2));
+  PlanRequest request = WithReplicas(cards, {2}, 2);
+  request.spec.train.precision = model::Precision::kFloat32;
+  const StagePlacement last = PlanOf(request).stages.back();
+  ASSERT_EQ(last.replica, 1);
+  for (NodeProfile& node : request.nodes) {
+    if (node.name == last.node) node.memory_bytes = last.memory.total();
+  }
+  EXPECT_THAT(RefusalOf(request), HasSubstr("stage 1 replica 1 needs "));
+  for (NodeProfile& node : request.nodes) {
+    if (node.name == last.node) node.memory_bytes += 8 * 4 * 64 * 128 * int64_t{sizeof(float)};
+  }
+  EXPECT_EQ(PlanOf(request).stages.size(), 4u);
+}
+
 TEST(Replicas, SurviveTheJournal) {
   const Plan plan = PlanOf(WithReplicas(Nodes(5), {3, 2}, 2));
   const auto back = PlanFromJson(PlanToJson(plan));
