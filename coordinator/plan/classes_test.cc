@@ -40,10 +40,10 @@ TEST(NumericClass, MoreStagesThanTheClassHasNodesIsRefusedWithTheClasses) {
   PlanRequest request = RequestOf(4);
   request.nodes[1].numeric_class = "avx512";
   request.spec.stages = 4;
-  EXPECT_THAT(
-      RefusalOf(request),
-      AllOf(HasSubstr("numeric class 'avx2'"), HasSubstr("3 of 'avx2' (n0, n2, n3)"),
-            HasSubstr("1 of 'avx512' (n1)"), HasSubstr("machines of one kind, with one build")));
+  EXPECT_THAT(RefusalOf(request),
+              AllOf(HasSubstr("pipeline.stages is 4, but no numeric class has so many nodes"),
+                    HasSubstr("3 of 'avx2' (n0, n2, n3)"), HasSubstr("1 of 'avx512' (n1)"),
+                    HasSubstr("machines of one kind, with one build")));
 }
 
 TEST(NumericClass, ARunKeepsItsClass) {
@@ -94,6 +94,24 @@ TEST(NumericClass, ManyClassesAreNotAllPlanned) {
   EXPECT_THAT(NodesOf(plan), ElementsAre("n5"));
   EXPECT_THAT(plan.reasons, Contains(AllOf(HasSubstr("'class2'"), HasSubstr("with them alone"))));
   EXPECT_THAT(plan.reasons, Contains(AllOf(HasSubstr("'class1'"), Not(HasSubstr("alone")))));
+}
+
+// Five fast cards of different kinds are no reason not to look at the processors.
+TEST(NumericClass, AClassWithEnoughNodesIsTriedHoweverFastOthersAre) {
+  PlanRequest request = RequestOf(6);
+  for (int i = 0; i < 5; ++i) {
+    NodeProfile card = SomeCard(absl::StrCat("card", i), "east", 100 + i);
+    card.numeric_class = absl::StrCat("cuda", i);
+    card.memory_bytes = 1 << 20;
+    request.nodes.push_back(card);
+  }
+  EXPECT_THAT(PlanOf(request).numeric_classes, ElementsAre("avx2"));  // the cards hold too little
+  for (NodeProfile& node : request.nodes) node.memory_bytes = int64_t{4} << 30;
+  EXPECT_THAT(PlanOf(request).numeric_classes, ElementsAre("cuda4"));
+  request.spec.stages = 6;
+  const Plan plan = PlanOf(request);
+  EXPECT_THAT(plan.numeric_classes, ElementsAre("avx2"));
+  EXPECT_EQ(plan.stages.size(), 6u);
 }
 
 TEST(NumericClass, TheEmptyClassIsAClass) {

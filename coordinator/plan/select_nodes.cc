@@ -30,9 +30,11 @@ std::string WhatIsWrong(const NodeProfile& node, model::Precision of_cards) {
   return "";
 }
 
-// The classes that are tried, the one with the most nodes first, then the one with the most
+// The classes of at least `needed` nodes that are tried: those with the most arithmetic, and the
+// one with the most nodes. The one with the most nodes is first, then the one with the most
 // arithmetic, then by name.
-std::vector<std::string> ClassesTried(const Classes& classes, model::Precision of_cards) {
+std::vector<std::string> ClassesTried(const Classes& classes, size_t needed,
+                                      model::Precision of_cards) {
   struct Worth {
     std::string name;
     size_t nodes = 0;
@@ -40,14 +42,19 @@ std::vector<std::string> ClassesTried(const Classes& classes, model::Precision o
   };
   std::vector<Worth> order;
   for (const auto& [name, nodes] : classes) {
+    if (nodes.size() < needed) continue;
     Worth& worth = order.emplace_back(Worth{name, nodes.size()});
     for (const NodeProfile& node : nodes) worth.rate += FlopsPerSecond(node, of_cards);
   }
   const auto by_rate = [](const Worth& a, const Worth& b) { return a.rate > b.rate; };
+  const auto by_nodes = [](const Worth& a, const Worth& b) { return a.nodes > b.nodes; };
   std::stable_sort(order.begin(), order.end(), by_rate);
-  if (order.size() > size_t{kClassesTriedMax}) order.resize(kClassesTriedMax);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Worth& a, const Worth& b) { return a.nodes > b.nodes; });
+  std::stable_sort(order.begin(), order.end(), by_nodes);
+  if (order.size() > size_t{kClassesTriedMax}) {
+    std::stable_sort(order.begin() + 1, order.end(), by_rate);
+    order.resize(kClassesTriedMax);
+    std::stable_sort(order.begin(), order.end(), by_nodes);
+  }
   std::vector<std::string> names;
   for (const Worth& worth : order) names.push_back(worth.name);
   return names;
@@ -139,25 +146,27 @@ absl::StatusOr<std::vector<EligibleNodes>> SelectNodes(const PlanRequest& reques
   }
   const bool fixed = !request.numeric_class.empty();
   const bool any = request.spec.any_numeric_class && !fixed;
-  const std::vector<std::string> tried = fixed
-                                             ? std::vector{request.numeric_class}
-                                             : ClassesTried(classes, request.spec.train.precision);
+  const size_t needed = static_cast<size_t>(std::max(1, stages));
+  const std::vector<std::string> tried =
+      fixed ? std::vector{request.numeric_class}
+            : ClassesTried(classes, needed, request.spec.train.precision);
   std::vector<EligibleNodes> choices;
   if (any) choices.push_back({usable, "", excluded, true});
   for (const std::string& name : tried) {
     if (any && classes.size() == 1) break;
-    if (CountOf(classes, name) < static_cast<size_t>(std::max(1, stages))) continue;
+    if (CountOf(classes, name) < needed) continue;
     choices.push_back({classes.at(name), name, excluded});
   }
-  if (choices.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(fixed ? "the run was begun with" : "most nodes have", " numeric class ",
-                     Quoted(tried.front()), ", which ", CountOf(classes, tried.front()), " of ",
-                     usable.size(), " available nodes have",
-                     stages > 0 ? absl::StrCat(", but pipeline.stages is ", stages) : "",
-                     ": there are ", ClassList(classes), "; ", kClassRemedy));
-  }
-  return choices;
+  if (!choices.empty()) return choices;
+  const std::string what =
+      fixed
+          ? absl::StrCat("the run was begun with numeric class ", Quoted(request.numeric_class),
+                         ", which ", CountOf(classes, request.numeric_class), " of ", usable.size(),
+                         " available nodes have",
+                         stages > 0 ? absl::StrCat(", but pipeline.stages is ", stages) : "")
+          : absl::StrCat("pipeline.stages is ", stages, ", but no numeric class has so many nodes");
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, ": there are ", ClassList(classes), "; ", kClassRemedy));
 }
 
 }  // namespace longhaul::coordinator

@@ -19,13 +19,13 @@ struct EligibleNodes {
   bool all_classes = false;  // they may have any numeric class
 };
 
-// Of so many numeric classes a plan is made, those with the most arithmetic.
+// Of so many numeric classes that have enough nodes a plan is made: of the one with the most nodes
+// and those with the most arithmetic.
 inline constexpr int kClassesTriedMax = 4;
 
 // The choices there are, never none: those of the request's class; without one those of each class,
 // the most nodes first, and before them all nodes if the run may mix classes. FailedPrecondition
-// when
-// `stages` (0: any number) needs more nodes than there are, with the numbers and the remedy.
+// when `stages` (0: any number) needs more nodes than there are, with the numbers and the remedy.
 // InvalidArgument when two nodes have one name.
 absl::StatusOr<std::vector<EligibleNodes>> SelectNodes(const PlanRequest& request, int stages);
 
