@@ -34,6 +34,16 @@ bool IsAligned(const void* memory) {
   return reinterpret_cast<uintptr_t>(memory) % kAlignBytes == 0;
 }
 
+// The same product somewhere else: at addresses that are multiples of 16 bytes and no more.
+// cuBLASLt reads the alignment of bias and extra matrix from their addresses when it is asked for
+// an algorithm, which then serves all products of the shape.
+template <typename T>
+LtProduct<T> LeastAligned(LtProduct<T> product) {
+  if (product.bias != nullptr) product.bias = reinterpret_cast<const T*>(kAlignBytes);
+  if (product.extra != nullptr) product.extra = reinterpret_cast<T*>(kAlignBytes);
+  return product;
+}
+
 // Null pointers are aligned.
 template <typename T>
 bool IsAligned(const LtProduct<T>& product) {
@@ -191,7 +201,7 @@ absl::StatusOr<LtProducts::Plan*> LtProducts::PlanOf(const LtProduct<T>& product
   std::unique_ptr<Plan>& kept = plans_[key];
   if (kept == nullptr) {
     auto plan = std::make_unique<Plan>();
-    LH_RETURN_IF_ERROR(plan->Describe(product));
+    LH_RETURN_IF_ERROR(plan->Describe(LeastAligned(product)));
     LH_RETURN_IF_ERROR(plan->Choose(handle_, workspace_bytes_));
     kept = std::move(plan);
   }

@@ -84,6 +84,27 @@ TYPED_TEST(LtProductTest, IsItsDefinition) {
   }
 }
 
+// cuBLASLt may read the alignment of bias and extra matrix from their addresses as it chooses.
+TYPED_TEST(LtProductTest, AnAlgorithmServesAllAddresses) {
+  const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
+  constexpr size_t kStep = 16 / sizeof(TypeParam);
+  GuardedBuffer<TypeParam> memory(*backend, Values(2000, 1));
+  for (const size_t first : {size_t{0}, kStep}) {
+    TypeParam* const part = memory.span().data() + first;
+    const auto done = backend->Run(LtProduct<TypeParam>{.rows = 8,
+                                                        .columns = 16,
+                                                        .inner = 16,
+                                                        .a = {part, false},
+                                                        .b = {part, false},
+                                                        .c = part + 512,
+                                                        .epilogue = Epilogue::kGeluOfBias,
+                                                        .bias = part,
+                                                        .extra = part + 1024});
+    EXPECT_TRUE(done.ok() && *done) << done.status();
+  }
+  EXPECT_TRUE(backend->Synchronize().ok());
+}
+
 TYPED_TEST(LtProductTest, SaysWhatItHasNot) {
   const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
   GuardedBuffer<TypeParam> memory(*backend, Values(1000, 1));
