@@ -79,7 +79,8 @@ void PrintNode(const v1::NodeSummary& node) {
   for (std::vector<std::string>& row : DeviceRows(node)) rows.push_back(std::move(row));
   const std::vector<std::vector<std::string>> rest = {
       {"threads", absl::StrCat(node.threads())},
-      {"process without a stage", FormatBytes(static_cast<double>(node.process_bytes()))},
+      {"process without a stage",
+       node.process_bytes() > 0 ? FormatBytes(static_cast<double>(node.process_bytes())) : "-"},
       {"numeric class", node.numeric_class()},
       {"data address", node.data_address()},
       {"trusted network", node.trusted_network() ? "yes" : "no"},

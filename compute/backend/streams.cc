@@ -13,7 +13,7 @@ namespace {
 // Between two questions: as long as has been waited already, so that short waits end soon, within
 // these bounds.
 constexpr absl::Duration kPauseMin = absl::Microseconds(20);
-constexpr absl::Duration kPauseMax = absl::Microseconds(250);
+constexpr absl::Duration kPauseMax = absl::Microseconds(50);
 
 }  // namespace
 

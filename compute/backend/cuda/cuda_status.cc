@@ -50,7 +50,9 @@ std::string CudaVersionText(int version) {
 
 absl::Status CublasStatus(cublasStatus_t status, absl::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(what, ": cuBLAS: ", cublasGetStatusString(status)));
+  const std::string said = absl::StrCat(what, ": cuBLAS: ", cublasGetStatusString(status));
+  return status == CUBLAS_STATUS_ALLOC_FAILED ? absl::ResourceExhaustedError(said)
+                                              : absl::UnavailableError(said);
 }
 
 }  // namespace longhaul::compute
