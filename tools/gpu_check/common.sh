@@ -1,6 +1,6 @@
 # Shared by the scripts of the bundle; sourced, with `here` set to its folder.
 
-seconds_max=300
+seconds_max=600  # most runs take half of it
 patience=1  # the test's, whose machine may be busy
 torch_probe='import torch; assert torch.cuda.is_available(); print(torch.__version__)'
 work=$(mktemp -d)

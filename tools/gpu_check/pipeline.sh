@@ -90,7 +90,7 @@ train:
   seed: 1
   evaluate_every: 0
 pipeline: {stages: $1, schedule: 1f1b}
-exchange: {codec: none}
+exchange: {codec: bf16}
 checkpoint: {every: 0}
 RUN
   longhaul run start "$folder/run$1.yaml" --wait --output json >"$folder/run$1.json" \

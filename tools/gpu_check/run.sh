@@ -11,12 +11,12 @@ usage: ./run.sh [--python PATH] [--part NAME]...
        ./run.sh --sanitize
 
 Checks Longhaul's CUDA backend on this machine's first card (CUDA_VISIBLE_DEVICES chooses another)
-in about five minutes, and prints what it measured with the targets in brackets. Needs the driver,
-and the libraries of CUDA toolkit 13, which are looked for in CUDA_HOME, /usr/local/cuda and
-Python's packages. docs/cuda.md of Longhaul's sources says what each row means.
+in about five minutes, ten at most, and prints what it measured with the targets in brackets. Needs
+the driver, and the libraries of CUDA toolkit 13, which are looked for in CUDA_HOME, /usr/local/cuda
+and Python's packages. docs/cuda.md of Longhaul's sources says what each row means.
 
   --python PATH  a Python with PyTorch, to compare with (python3 if it has it)
-  --part NAME    only this part: tests, training, losses, pipeline, operators or pytorch; may be
+  --part NAME    only this part: tests, training, pytorch, losses, pipeline or operators; may be
                  repeated
   --sanitize     instead: compute-sanitizer's memcheck and racecheck over the operators' tests
 
@@ -24,7 +24,7 @@ Exit codes: 0 all targets reached, 1 not all, 2 bad usage, 77 no card to run on.
 TEXT
 }
 
-all_parts=(tests training losses pipeline operators pytorch)
+all_parts=(tests training pytorch losses pipeline operators)
 python=python3
 parts=()
 sanitize=

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "compute/backend/cuda/device_facts.h"
 #include "tests/bench/gpu/card.h"
 #include "tests/bench/gpu/operator_part.h"
 #include "tests/bench/gpu/report.h"
@@ -60,6 +61,7 @@ int Main(std::vector<std::string> words) {
   if (of_model) model = FindModel(words[1], tiny);
   if (of_model && !model.has_value()) return Usage();
 
+  compute::SetCudaEnvironment();
   const auto backend = compute::MakeCudaBackend(kDevice, RealClock());
   if (!backend.ok()) {
     std::fprintf(stderr, "no CUDA device: %s\n", std::string(backend.status().message()).c_str());

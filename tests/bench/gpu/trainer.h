@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -45,6 +46,7 @@ class Trainer {
   // and 12 * layers * hidden * context for attention (Chowdhery et al. 2022, appendix B).
   double FlopsOfToken() const;
 
+  const std::string& attention_kernel() const { return stage_->attention_kernel(); }
   const model::Graph& graph() const { return graph_; }
   int64_t tokens() const { return options_.micro_batch * options_.spec.context; }  // micro-batch
 

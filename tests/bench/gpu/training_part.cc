@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -79,6 +80,18 @@ absl::StatusOr<double> StepSeconds(Trainer& trainer, const std::vector<TokenBatc
   return seconds[seconds.size() / 2];
 }
 
+// Trains a model of the kind that is too small to matter, so that CUDA and its libraries have
+// loaded what they need: what is free afterwards is for the model.
+absl::Status WarmUp(compute::Backend& backend, const CheckedModel& model,
+                    model::Precision precision) {
+  TrainerOptions options{.spec = FindModel(model.name, /*tiny=*/true)->spec,
+                         .micro_batch = 1,
+                         .precision = precision,
+                         .quick_weights = true};
+  LH_ASSIGN_OR_RETURN(const auto trainer, Trainer::Make(options, backend));
+  return trainer->Step({SomeTokens(trainer->tokens(), options.spec.vocab, 0)}).status();
+}
+
 void PrintMemory(const CheckedModel& model, double planned, double used) {
   constexpr double kMebibyte = 1 << 20;
   PrintRow("memory", model.name,
@@ -91,11 +104,15 @@ void PrintMemory(const CheckedModel& model, double planned, double used) {
 
 absl::Status CheckTraining(compute::Backend& backend, int device, const CheckedModel& model,
                            bool tiny) {
-  LH_ASSIGN_OR_RETURN(const Card before, CardNow(device));
   const model::Precision precision =
       backend.has_bfloat16() ? model::Precision::kBFloat16 : model::Precision::kFloat32;
+  LH_RETURN_IF_ERROR(WarmUp(backend, model, precision));
+  LH_ASSIGN_OR_RETURN(const Card before, CardNow(device));
   LH_ASSIGN_OR_RETURN(const TrainerOptions options, Fitting(model, precision, before.free_bytes));
   LH_ASSIGN_OR_RETURN(const auto trainer, Trainer::Make(options, backend));
+  const std::string& attention = trainer->attention_kernel();
+  PrintNote(absl::StrCat(model.name, ": kernel of attention: ", attention));
+  const bool by_library = !absl::StartsWith(attention, "own");
   std::vector<TokenBatch> batches;
   for (int m = 0; m < kMicroBatches; ++m) {
     batches.push_back(SomeTokens(trainer->tokens(), model.spec.vocab, m));
@@ -117,6 +134,7 @@ absl::Status CheckTraining(compute::Backend& backend, int device, const CheckedM
   PrintRow("training", absl::StrCat(model.name, " ", model::NameOf(precision)),
            {{"micro-batch", static_cast<double>(options.micro_batch)},
             {"recompute", options.recompute ? 1.0 : 0.0},
+            {"attention by cuDNN", by_library ? 1.0 : 0.0, tiny ? "-" : ">= 1"},
             {"tokens/s", rate},
             {"of peak", rate * trainer->FlopsOfToken() / peak, target}});
   const model::ModelSpec& spec = model.spec;
