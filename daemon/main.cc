@@ -104,6 +104,7 @@ int Main(int argc, char** argv) {
   // Whatever a library creates, too: SQLite's files hold the secrets of the data plane.
   umask(S_IRWXG | S_IRWXO);
   SilenceGrpc();
+  compute::SetCudaEnvironment();
   CLI::App app("Longhaul's daemon: a coordinator, or a worker of one.", "longhauld");
   app.set_version_flag("--version", absl::StrCat("longhauld ", OwnProtocol().build, ", ",
                                                  compute::DescribeCudaBuild()));

@@ -1,6 +1,7 @@
 // Attention in tiles of keys with a running maximum and sum (Dao et al. 2022, algorithm 1), and its
 // gradient from the kept log-sum-exp (algorithm 4) in two passes, one over queries and one over
 // keys, so that no two blocks add to one place. Heads of any width, a chunk of it at a time.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -262,8 +263,7 @@ cuda::AttentionExtents ExtentsOf(const CausalAttentionShape& shape) {
 }
 
 template <typename T>
-absl::StatusOr<cuda::AttentionPlan*> LibraryFor(CudaBackend& backend,
-                                                const CausalAttentionShape& shape) {
+cuda::AttentionPlan* LibraryFor(CudaBackend& backend, const CausalAttentionShape& shape) {
   return backend.attention().For(kElementOf<T>, ExtentsOf(shape));
 }
 
@@ -276,6 +276,10 @@ template <typename T>
 absl::StatusOr<std::string> CudaKernels<T>::CausalAttentionKernel(
     const CausalAttentionShape& shape) const {
   backend_.MakeCurrent();
+  if (const cuda::AttentionPlan* const plan = LibraryFor<T>(backend_, shape); plan != nullptr) {
+    LH_RETURN_IF_ERROR(
+        backend_.Scratch(std::max(plan->forward_bytes(), plan->backward_bytes())).status());
+  }
   return backend_.attention().NameFor(kElementOf<T>, ExtentsOf(shape));
 }
 
@@ -287,7 +291,7 @@ absl::Status CudaKernels<T>::CausalAttentionForward(const CausalAttentionShape& 
   if constexpr (std::is_same_v<T, BFloat16>) {
     const cuda::AttentionMemory memory{
         .qkv = qkv.data(), .output = output.data(), .lse = lse.data()};
-    LH_ASSIGN_OR_RETURN(cuda::AttentionPlan* const plan, LibraryFor<T>(backend_, shape));
+    cuda::AttentionPlan* const plan = LibraryFor<T>(backend_, shape);
     if (plan != nullptr && cuda::IsForLibrary(memory)) {
       LH_ASSIGN_OR_RETURN(void* const workspace, backend_.Scratch(plan->forward_bytes()));
       LH_RETURN_IF_ERROR(backend_.Admit(kLibraryOperations));
@@ -314,7 +318,7 @@ absl::Status CudaKernels<T>::CausalAttentionBackward(
                                        .lse = const_cast<float*>(lse.data()),
                                        .output_gradient = output_gradient.data(),
                                        .qkv_gradient = qkv_gradient.data()};
-    LH_ASSIGN_OR_RETURN(cuda::AttentionPlan* const plan, LibraryFor<T>(backend_, shape));
+    cuda::AttentionPlan* const plan = LibraryFor<T>(backend_, shape);
     if (plan != nullptr && cuda::IsForLibrary(memory)) {
       LH_ASSIGN_OR_RETURN(void* const workspace, backend_.Scratch(plan->backward_bytes()));
       LH_RETURN_IF_ERROR(backend_.Admit(kLibraryOperations));

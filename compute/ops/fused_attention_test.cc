@@ -59,7 +59,7 @@ class FakeLibrary final : public FusedAttention {
   std::string name() const override { return "fake-1"; }
   absl::StatusOr<std::unique_ptr<AttentionPlan>> Plan(const AttentionExtents& extents) override {
     ++asked_.plans;
-    if (asked_.refuses) return nullptr;
+    if (asked_.refuses) return absl::UnimplementedError("too many heads");
     return std::make_unique<FakePlan>(backend_, asked_, extents);
   }
 
@@ -131,16 +131,17 @@ TEST_F(FusedAttentionTest, OurOwnKernelServesTheRest) {
   EXPECT_EQ(asked_.forwards, 0);
 }
 
-TEST_F(FusedAttentionTest, ARefusalIsKept) {
+TEST_F(FusedAttentionTest, ARefusalIsKeptWithItsReason) {
   asked_.refuses = true;
-  EXPECT_EQ(Kernel<BFloat16>(kShape), "own");
+  EXPECT_EQ(Kernel<BFloat16>(kShape), "own (too many heads)");
   EXPECT_THAT(Forward<BFloat16>(kShape), ::testing::Not(Each(1)));
   EXPECT_EQ(asked_.plans, 1);
 }
 
 TEST_F(FusedAttentionTest, WithoutALibrary) {
-  backend_->UseFusedAttention(nullptr);
-  EXPECT_EQ(Kernel<BFloat16>(kShape), "own");
+  backend_->UseFusedAttention(absl::NotFoundError("no cuDNN"));
+  EXPECT_EQ(Kernel<BFloat16>(kShape), "own (no cuDNN)");
+  EXPECT_EQ(Kernel<float>(kShape), "own");
   EXPECT_EQ(backend_->attention().library_name(), "own");
 }
 

@@ -7,28 +7,37 @@
 #include "compute/ops/linear_gelu.h"
 
 namespace longhaul::compute {
+namespace {
+
+// False where the parts are to run one by one. cuBLASLt's GELU is for BFloat16 alone: its
+// hyperbolic tangent need not be exact to a float.
+template <typename T>
+absl::StatusOr<bool> RunFused(CudaBackend& backend, const cuda::LtProduct<T>& product) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (backend.fuses_gelu()) return backend.Run(product);
+  }
+  return false;
+}
+
+}  // namespace
 
 template <typename T>
 absl::Status CudaKernels<T>::LinearGeluForward(const LinearShape& shape,
                                                const LinearGeluTensors<T>& tensors) const {
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    LH_ASSIGN_OR_RETURN(const bool done,
-                        backend_.Run(cuda::LtProduct<T>{.rows = shape.rows,
-                                                        .columns = shape.out,
-                                                        .inner = shape.in,
-                                                        .a = {tensors.input.data(), false},
-                                                        .b = {tensors.weight.data(), true},
-                                                        .c = tensors.output.data(),
-                                                        .epilogue = cuda::Epilogue::kGeluOfBias,
-                                                        .bias = tensors.bias.data(),
-                                                        .extra = tensors.linear.data()}));
-    if (done) return absl::OkStatus();
-  }
+  LH_ASSIGN_OR_RETURN(const bool done,
+                      RunFused(backend_, cuda::LtProduct<T>{.rows = shape.rows,
+                                                            .columns = shape.out,
+                                                            .inner = shape.in,
+                                                            .a = {tensors.input.data(), false},
+                                                            .b = {tensors.weight.data(), true},
+                                                            .c = tensors.output.data(),
+                                                            .epilogue = cuda::Epilogue::kGeluOfBias,
+                                                            .bias = tensors.bias.data(),
+                                                            .extra = tensors.linear.data()}));
+  if (done) return absl::OkStatus();
   return OperatorKernels<T>::LinearGeluForward(shape, tensors);
 }
 
-// cuBLASLt's GELU for BFloat16 alone: its hyperbolic tangent need not be exact to a float.
-//
 // The weight's gradient first: the input's may be written over the GELU's output.
 template <typename T>
 absl::Status CudaKernels<T>::GeluLinearBackward(const LinearShape& shape,
@@ -41,18 +50,17 @@ absl::Status CudaKernels<T>::GeluLinearBackward(const LinearShape& shape,
                                            tensors.output_gradient.data(),
                                            tensors.bias_gradient.data()));
   }
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    LH_ASSIGN_OR_RETURN(const bool done, backend_.Run(cuda::LtProduct<T>{
-                                             .rows = shape.rows,
-                                             .columns = shape.in,
-                                             .inner = shape.out,
-                                             .a = {tensors.output_gradient.data(), false},
-                                             .b = {tensors.weight.data(), false},
-                                             .c = tensors.input_gradient.data(),
-                                             .epilogue = cuda::Epilogue::kGeluGradient,
-                                             .extra = const_cast<T*>(tensors.gelu_input.data())}));
-    if (done) return absl::OkStatus();
-  }
+  LH_ASSIGN_OR_RETURN(
+      const bool done,
+      RunFused(backend_, cuda::LtProduct<T>{.rows = shape.rows,
+                                            .columns = shape.in,
+                                            .inner = shape.out,
+                                            .a = {tensors.output_gradient.data(), false},
+                                            .b = {tensors.weight.data(), false},
+                                            .c = tensors.input_gradient.data(),
+                                            .epilogue = cuda::Epilogue::kGeluGradient,
+                                            .extra = const_cast<T*>(tensors.gelu_input.data())}));
+  if (done) return absl::OkStatus();
   LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.in, shape.out,
                                        {tensors.output_gradient.data(), false},
                                        {tensors.weight.data(), false}, false, tensors.own.data()));

@@ -138,6 +138,9 @@ absl::Status StageJob::Build() {
       backend_->has_bfloat16() ? spec.train.precision : model::Precision::kFloat32};
   LH_ASSIGN_OR_RETURN(stage_, compute::Stage<float>::Create(plan_.graph, stage_options, *backend_,
                                                             spec.train.seed));
+  if (backend_->kind() == compute::DeviceKind::kCuda) {
+    Log(LogLevel::kInfo, absl::StrCat("kernel of attention: ", stage_->attention_kernel()));
+  }
   if (spec.exact_replicas) {
     LH_ASSIGN_OR_RETURN(gradient_tree_,
                         compute::GradientTree<float>::Create(*stage_, plan_.micro_batches));

@@ -19,6 +19,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device, Clock&, abs
   return Absent(device);
 }
 
+void SetCudaEnvironment() {}
+
 std::string DescribeCudaBuild() { return "no CUDA"; }
 
 absl::StatusOr<CudaDeviceFacts> ReadCudaDevice(int device) { return Absent(device); }

@@ -59,15 +59,15 @@ absl::Status CudaBackend::Start() {
       CublasStatus(cublasSetMathMode(cublas_, static_cast<cublasMath_t>(kMathMode)), name));
   LH_ASSIGN_OR_RETURN(
       lt_, cuda::LtProducts::Make(stream_, cublas_workspace_->data(), kCublasWorkspaceBytes));
-  LH_ASSIGN_OR_RETURN(std::unique_ptr<cuda::FusedAttention> attention,
-                      cuda::OpenFusedAttention(stream_));
-  attention_ = std::make_unique<cuda::AttentionChoice>(std::move(attention));
+  // On other cards cuBLASLt computes it in a kernel of its own, slower than ours.
+  fuses_gelu_ = properties.major == 9 || properties.major == 10;
+  attention_ = std::make_unique<cuda::AttentionChoice>(cuda::OpenFusedAttention(stream_));
   int cublas_version = 0;
   LH_RETURN_IF_ERROR(CublasStatus(cublasGetVersion(cublas_, &cublas_version), name));
   numeric_class_ =
       absl::StrCat("cuda-longhaul-", kKernelRevision, "-sm", properties.major, properties.minor,
-                   "-cublas-", cublas_version, "-lt-", cublasLtGetVersion(), "-attention-",
-                   attention_->library_name(), "-f32");
+                   "x", properties.multiProcessorCount, "-cublas-", cublas_version, "-lt-",
+                   cublasLtGetVersion(), "-attention-", attention_->library_name(), "-f32");
   return absl::OkStatus();
 }
 

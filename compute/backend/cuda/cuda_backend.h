@@ -72,9 +72,11 @@ class CudaBackend final : public Backend {
   absl::Status Admit(int operations = 1) { return window_.Admit(stream_, operations); }
   cuda::AttentionChoice& attention() { return *attention_; }
   // For tests, before stages are made: in place of the library that the build has.
-  void UseFusedAttention(std::unique_ptr<cuda::FusedAttention> library) {
+  void UseFusedAttention(absl::StatusOr<std::unique_ptr<cuda::FusedAttention>> library) {
     attention_ = std::make_unique<cuda::AttentionChoice>(std::move(library));
   }
+  // Whether products with GELU or its gradient as an epilogue are faster than one after the other.
+  bool fuses_gelu() const { return fuses_gelu_; }
   // As cuda::LtProducts::Run.
   template <typename T>
   absl::StatusOr<bool> Run(const cuda::LtProduct<T>& product) {
@@ -120,6 +122,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<PinnedRing> uploads_;
   cublasHandle_t cublas_ = nullptr;
   std::unique_ptr<cuda::LtProducts> lt_;
+  bool fuses_gelu_ = false;
   std::unique_ptr<cuda::AttentionChoice> attention_;
   std::unique_ptr<Buffer> cublas_workspace_;
   std::unique_ptr<Buffer> scratch_;

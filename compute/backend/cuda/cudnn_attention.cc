@@ -27,8 +27,11 @@ using Graph = fe::graph::Graph;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 // Without atomics backward keeps a context x context matrix of each head: as large as this it may
-// be, else it is done with atomics.
-constexpr int64_t kDeterministicBytesMax = int64_t{512} << 20;
+// be, as cuDNN's frontend bounds what it takes by itself; else it is done with atomics.
+constexpr int64_t kDeterministicBytesMax = int64_t{256} << 20;
+// Heads that every cuDNN serves: what it does not plan for them it plans for none.
+constexpr AttentionExtents kProbe{
+    .batch = 1, .context = 128, .heads = 2, .kv_heads = 2, .head_width = 64};
 
 enum Id : int64_t {  // of tensors
   kQ = 1,
@@ -67,10 +70,10 @@ class BuiltGraph {
   }
   Graph& operator*() { return *graph_; }
 
-  // False if cuDNN does not serve it.
-  bool Build(cudnnHandle_t handle) {
-    return graph_->build(handle, {fe::HeurMode_t::A}).is_good() &&
-           graph_->get_workspace_size(bytes_).is_good();
+  // An error if cuDNN does not serve it.
+  absl::Status Build(cudnnHandle_t handle) {
+    LH_RETURN_IF_ERROR(StatusOf(graph_->build(handle, {fe::HeurMode_t::A}), "attention"));
+    return StatusOf(graph_->get_workspace_size(bytes_), "attention's workspace");
   }
   size_t bytes() const { return static_cast<size_t>(bytes_); }
 
@@ -139,15 +142,15 @@ class CudnnPlan final : public AttentionPlan {
   CudnnPlan(cudnnHandle_t handle, const AttentionExtents& extents)
       : handle_(handle), extents_(extents) {}
 
-  // False if cuDNN does not serve the shape.
-  bool Build() {
-    if (!BuildForward()) return false;
+  // An error if cuDNN does not serve the shape.
+  absl::Status Build() {
+    LH_RETURN_IF_ERROR(BuildForward());
     BuiltGraph in_order = Describe(true);
-    if (in_order.Build(handle_) &&
+    if (in_order.Build(handle_).ok() &&
         static_cast<int64_t>(in_order.bytes()) <= kDeterministicBytesMax) {
       backward_ = std::move(in_order);
       is_deterministic_ = true;
-      return true;
+      return absl::OkStatus();
     }
     backward_ = Describe(false);
     return backward_.Build(handle_);
@@ -182,7 +185,7 @@ class CudnnPlan final : public AttentionPlan {
             {q + 2, first + extents_.width() + extents_.kv_heads * extents_.head_width}};
   }
 
-  bool BuildForward() {
+  absl::Status BuildForward() {
     const Layout layout(extents_);
     Graph& graph = *forward_;
     const Tensor q = layout.InQkv(graph, kQ, extents_.heads);
@@ -227,10 +230,11 @@ class CudnnAttention final : public FusedAttention {
   ~CudnnAttention() override {
     if (handle_ != nullptr) fe::detail::destroy_handle(handle_);
   }
-  // False without a cuDNN that answers.
-  bool Open(cudaStream_t stream) {
-    return fe::detail::create_handle(&handle_) == CUDNN_STATUS_SUCCESS &&
-           fe::detail::set_stream(handle_, stream) == CUDNN_STATUS_SUCCESS;
+  absl::Status Open(cudaStream_t stream) {
+    const cudnnStatus_t made = fe::detail::create_handle(&handle_);
+    if (made != CUDNN_STATUS_SUCCESS) return Failed(made);
+    const cudnnStatus_t set = fe::detail::set_stream(handle_, stream);
+    return set == CUDNN_STATUS_SUCCESS ? absl::OkStatus() : Failed(set);
   }
 
   std::string name() const override {
@@ -240,23 +244,32 @@ class CudnnAttention final : public FusedAttention {
   absl::StatusOr<std::unique_ptr<AttentionPlan>> Plan(const AttentionExtents& extents) override {
     return Guarded([&]() -> absl::StatusOr<std::unique_ptr<AttentionPlan>> {
       auto plan = std::make_unique<CudnnPlan>(handle_, extents);
-      if (!plan->Build()) return nullptr;
+      LH_RETURN_IF_ERROR(plan->Build());
       return plan;
     });
   }
 
  private:
+  static absl::Status Failed(cudnnStatus_t status) {
+    return absl::UnavailableError(
+        absl::StrCat("cuDNN does not start: ", fe::detail::get_error_string(status)));
+  }
+
   cudnnHandle_t handle_ = nullptr;
 };
 
 }  // namespace
 
+// What else cuDNN and its frontend need, NVRTC and CUDA's runtime, shows when the probe is planned.
 absl::StatusOr<std::unique_ptr<FusedAttention>> OpenFusedAttention(cudaStream_t stream) {
   if (fe::cudnn_dlhandle == nullptr) fe::cudnn_dlhandle = dlopen("libcudnn.so.9", RTLD_NOW);
-  if (fe::cudnn_dlhandle == nullptr) return nullptr;
+  if (fe::cudnn_dlhandle == nullptr) {
+    return absl::NotFoundError(absl::StrCat("no cuDNN: ", dlerror()));
+  }
   return Guarded([&]() -> absl::StatusOr<std::unique_ptr<FusedAttention>> {
     auto attention = std::make_unique<CudnnAttention>();
-    if (!attention->Open(stream)) return nullptr;
+    LH_RETURN_IF_ERROR(attention->Open(stream));
+    LH_RETURN_IF_ERROR(attention->Plan(kProbe).status());
     return attention;
   });
 }

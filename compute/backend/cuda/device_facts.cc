@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/escaping.h"
@@ -42,6 +43,13 @@ absl::Status CheckNumber(int device) {
 }
 
 }  // namespace
+
+void SetCudaEnvironment() {
+  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /*overwrite=*/0);
+  // cuDNN's frontend opens CUDA's runtime too, though ours is linked into the program: of those
+  // that are installed, the one that we are built with.
+  setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", "libcudart.so.13", /*overwrite=*/0);
+}
 
 std::string DescribeCudaBuild() {
   int toolkit = 0;

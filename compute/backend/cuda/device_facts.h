@@ -24,10 +24,14 @@ struct CudaMemory {
   int64_t total_bytes = 0;
 };
 
+// Chooses for this process what CUDA and its libraries read in the environment, where that says
+// nothing: cards are numbered as nvidia-smi does. Before the process has threads.
+void SetCudaEnvironment();
+
 // "CUDA 13.0 for compute capability 8.0, 9.0 and later", or "no CUDA".
 std::string DescribeCudaBuild();
 
-// Of card number `device`, as CUDA counts them, without taking anything of it. FailedPrecondition,
+// Of card number `device`, without taking anything of it. FailedPrecondition,
 // with what to do: no driver or one too old, no such card (with how many there are), a card that
 // this build has no code for, a build without CUDA.
 absl::StatusOr<CudaDeviceFacts> ReadCudaDevice(int device);

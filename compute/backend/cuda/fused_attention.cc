@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 
 namespace longhaul::compute::cuda {
 namespace {
@@ -11,25 +10,36 @@ namespace {
 constexpr int64_t kWidthStep = 8, kWidthMax = 256;  // of heads
 constexpr uintptr_t kAlignBytes = 16;
 
-}  // namespace
-
-absl::StatusOr<AttentionPlan*> AttentionChoice::For(Element element,
-                                                    const AttentionExtents& extents) {
-  if (library_ == nullptr || element != Element::kBFloat16 ||
-      extents.head_width % kWidthStep != 0 || extents.head_width > kWidthMax) {
-    return nullptr;
-  }
-  const auto kept = plans_.find(extents);
-  if (kept != plans_.end()) return kept->second.get();
-  LH_ASSIGN_OR_RETURN(std::unique_ptr<AttentionPlan> plan, library_->Plan(extents));
-  return plans_.emplace(extents, std::move(plan)).first->second.get();
+bool IsForLibrary(Element element, const AttentionExtents& extents) {
+  return element == Element::kBFloat16 && extents.head_width % kWidthStep == 0 &&
+         extents.head_width <= kWidthMax;
 }
 
-absl::StatusOr<std::string> AttentionChoice::NameFor(Element element,
-                                                     const AttentionExtents& extents) {
-  LH_ASSIGN_OR_RETURN(const AttentionPlan* const plan, For(element, extents));
-  if (plan == nullptr) return "own";
-  return absl::StrCat(library_->name(), plan->is_deterministic() ? ", deterministic" : "");
+}  // namespace
+
+AttentionChoice::AttentionChoice(absl::StatusOr<std::unique_ptr<FusedAttention>> library)
+    : why_none_(library.status()) {
+  if (library.ok()) library_ = *std::move(library);
+}
+
+const AttentionChoice::Answer& AttentionChoice::Ask(const AttentionExtents& extents) {
+  const auto kept = plans_.find(extents);
+  if (kept != plans_.end()) return kept->second;
+  Answer answer = library_ == nullptr ? Answer(why_none_) : library_->Plan(extents);
+  return plans_.emplace(extents, std::move(answer)).first->second;
+}
+
+AttentionPlan* AttentionChoice::For(Element element, const AttentionExtents& extents) {
+  if (!IsForLibrary(element, extents)) return nullptr;
+  const Answer& answer = Ask(extents);
+  return answer.ok() ? answer->get() : nullptr;
+}
+
+std::string AttentionChoice::NameFor(Element element, const AttentionExtents& extents) {
+  if (!IsForLibrary(element, extents)) return "own";
+  const Answer& answer = Ask(extents);
+  if (!answer.ok()) return absl::StrCat("own (", answer.status().message(), ")");
+  return absl::StrCat(library_->name(), (*answer)->is_deterministic() ? ", deterministic" : "");
 }
 
 bool IsForLibrary(const AttentionMemory& memory) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,25 +52,25 @@ class FusedAttention {
  public:
   virtual ~FusedAttention() = default;
   virtual std::string name() const = 0;  // with the version: "cudnn-91900"
-  // Null where it does not serve the shape. Allocates no device memory.
+  // An error says why it does not serve the shape here. Allocates no device memory.
   virtual absl::StatusOr<std::unique_ptr<AttentionPlan>> Plan(const AttentionExtents& extents) = 0;
 };
 
-// The one that this build has, for `stream`, or null: none was built in, or it is not installed.
+// The one that this build has, for `stream`. An error says why there is none: none was built in, or
+// what it needs is not installed.
 absl::StatusOr<std::unique_ptr<FusedAttention>> OpenFusedAttention(cudaStream_t stream);
 
 // Which kernel computes attention, asked once for each shape. One thread at a time.
 class AttentionChoice {
  public:
-  // `library` may be null.
-  explicit AttentionChoice(std::unique_ptr<FusedAttention> library)
-      : library_(std::move(library)) {}
+  explicit AttentionChoice(absl::StatusOr<std::unique_ptr<FusedAttention>> library);
 
   // Null: the operator's own kernel. Heads of BFloat16 whose width is a multiple of 8 up to 256 are
   // the library's to refuse; others it is not asked.
-  absl::StatusOr<AttentionPlan*> For(Element element, const AttentionExtents& extents);
-  // The library's name, with "deterministic" or not; "own".
-  absl::StatusOr<std::string> NameFor(Element element, const AttentionExtents& extents);
+  AttentionPlan* For(Element element, const AttentionExtents& extents);
+  // The library's name, with "deterministic" or not; "own", with the reason where the library was
+  // wanted.
+  std::string NameFor(Element element, const AttentionExtents& extents);
   // The library stays until the process ends: for a device that hangs, for which its end might
   // wait.
   void KeepLibrary() { (void)library_.release(); }
@@ -77,8 +78,12 @@ class AttentionChoice {
   std::string library_name() const { return library_ == nullptr ? "own" : library_->name(); }
 
  private:
-  std::unique_ptr<FusedAttention> library_;
-  std::map<AttentionExtents, std::unique_ptr<AttentionPlan>> plans_;  // null: refused
+  using Answer = absl::StatusOr<std::unique_ptr<AttentionPlan>>;
+  const Answer& Ask(const AttentionExtents& extents);
+
+  std::unique_ptr<FusedAttention> library_;  // or null
+  absl::Status why_none_;
+  std::map<AttentionExtents, Answer> plans_;
 };
 
 // Whether the library may be given this memory: it wants multiples of 16 bytes.

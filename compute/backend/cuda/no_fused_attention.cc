@@ -3,6 +3,8 @@
 
 namespace longhaul::compute::cuda {
 
-absl::StatusOr<std::unique_ptr<FusedAttention>> OpenFusedAttention(cudaStream_t) { return nullptr; }
+absl::StatusOr<std::unique_ptr<FusedAttention>> OpenFusedAttention(cudaStream_t) {
+  return absl::UnimplementedError("this build has no cuDNN");
+}
 
 }  // namespace longhaul::compute::cuda
