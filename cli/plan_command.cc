@@ -13,6 +13,7 @@
 #include "cli/context.h"
 #include "cli/output.h"
 #include "cli/submit.h"
+#include "coordinator/plan/card_sharing.h"
 #include "coordinator/plan/device.h"
 #include "coordinator/plan/planner.h"
 #include "nlohmann/json.hpp"
@@ -46,6 +47,7 @@ coordinator::NodeProfile ProfileOf(const v1::NodeSummary& node) {
   }
   profile.device_name = node.device_name();
   profile.device_uuid = node.card().uuid();
+  profile.device_memory_bytes = node.card().memory_bytes();
   return profile;
 }
 
@@ -56,16 +58,20 @@ coordinator::LinkProfile ProfileOf(const v1::LinkSummary& link) {
 // The connected nodes that are free, as a run would get them; the busy ones too where none is free.
 // Says on stderr which it was.
 void TakeNodes(const v1::ListNodesResponse& nodes, coordinator::PlanRequest& request) {
-  std::vector<coordinator::NodeProfile> busy;
-  std::vector<std::string> names;
+  std::vector<const v1::NodeSummary*> connected;
+  std::vector<coordinator::NodeProfile> profiles;
   for (const v1::NodeSummary& node : nodes.nodes()) {
     if (node.state() != "connected") continue;
-    if (node.run().empty()) {
-      request.nodes.push_back(ProfileOf(node));
-      continue;
-    }
-    busy.push_back(ProfileOf(node));
-    names.push_back(absl::StrCat(node.node(), " (run ", node.run(), ")"));
+    connected.push_back(&node);
+    profiles.push_back(ProfileOf(node));
+  }
+  coordinator::ShareCardMemory(profiles);
+  std::vector<coordinator::NodeProfile> busy;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < connected.size(); ++i) {
+    const std::string& run = connected[i]->run();
+    (run.empty() ? request.nodes : busy).push_back(std::move(profiles[i]));
+    if (!run.empty()) names.push_back(absl::StrCat(connected[i]->node(), " (run ", run, ")"));
   }
   if (busy.empty()) return;
   const bool all_busy = request.nodes.empty();

@@ -45,7 +45,8 @@ absl::Status CheckFacts(const NodeFacts& facts) {
                      std::isfinite(profile.bytes_per_second) && profile.bytes_per_second >= 0 &&
                      std::isfinite(profile.bfloat16_flops_per_second) &&
                      profile.bfloat16_flops_per_second >= 0 && profile.memory_bytes >= 0 &&
-                     profile.process_bytes >= 0 && profile.threads >= 0 && profile.host_cores >= 0;
+                     profile.process_bytes >= 0 && profile.device_memory_bytes >= 0 &&
+                     profile.threads >= 0 && profile.host_cores >= 0;
   if (sound) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("worker ", profile.name,
                                                  " states a rate, memory or number of threads that "

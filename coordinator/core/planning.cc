@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "coordinator/core/turn.h"
+#include "coordinator/plan/card_sharing.h"
 
 namespace longhaul::coordinator {
 namespace {
@@ -17,6 +18,23 @@ std::vector<std::string> Signature(const std::vector<const NodeRecord*>& nodes) 
   return signature;
 }
 
+// What the planner is to know of these nodes. Others hold some of a card that they share with one.
+std::vector<NodeProfile> ProfilesOf(const State& state,
+                                    const std::vector<const NodeRecord*>& nodes) {
+  std::vector<NodeProfile> all;
+  for (const auto& [name, node] : state.nodes) {
+    if (node.session != 0) all.push_back(node.facts.profile);
+  }
+  ShareCardMemory(all);
+  std::set<std::string> names;
+  for (const NodeRecord* node : nodes) names.insert(node->facts.profile.name);
+  std::vector<NodeProfile> profiles;
+  for (NodeProfile& profile : all) {
+    if (names.contains(profile.name)) profiles.push_back(std::move(profile));
+  }
+  return profiles;
+}
+
 void RequestPlanWith(Turn& turn, RunRecord& run, const std::vector<const NodeRecord*>& nodes) {
   const Epoch newest = std::max(run.epoch, run.planning_epoch);
   run.planning_epoch = {std::max(newest.term, turn.state.options.term), newest.number + 1};
@@ -26,7 +44,7 @@ void RequestPlanWith(Turn& turn, RunRecord& run, const std::vector<const NodeRec
   const PlanWaiter asked = run.waiter.value_or(PlanWaiter());
   const int stages = asked.stages != 0 ? asked.stages : run.stages_requested;
   const int replicas = asked.replicas != 0 ? asked.replicas : run.replicas_requested;
-  for (const NodeRecord* node : nodes) request.nodes.push_back(node->facts.profile);
+  request.nodes = ProfilesOf(turn.state, nodes);
   request.links = turn.state.options.links;
   request.stages = stages != 0 ? stages : static_cast<int>(run.spec.stages);
   if (replicas != 0) request.spec.replicas = {replicas};

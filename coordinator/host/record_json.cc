@@ -66,6 +66,7 @@ Json ProfileToJson(const NodeProfile& profile) {
           {"device_kind", NameOf(profile.device_kind)},
           {"device_name", profile.device_name},
           {"device_uuid", profile.device_uuid},
+          {"device_memory_bytes", profile.device_memory_bytes},
           {"bfloat16_flops_per_second", profile.bfloat16_flops_per_second}};
 }
 
@@ -99,6 +100,11 @@ absl::StatusOr<NodeProfile> ProfileFromJson(const Json& json) {
     LH_ASSIGN_OR_RETURN(profile.device_uuid, JsonText(json, "device_uuid"));
     LH_ASSIGN_OR_RETURN(profile.bfloat16_flops_per_second,
                         JsonReal(json, "bfloat16_flops_per_second"));
+  }
+  // Records of a build that did not add up what workers of a card take do not have it.
+  if (json.contains("device_memory_bytes")) {
+    LH_ASSIGN_OR_RETURN(profile.device_memory_bytes,
+                        JsonWhole(json, "device_memory_bytes", 0, kWholeMax));
   }
   return profile;
 }

@@ -151,12 +151,14 @@ TEST(RecordJson, ANodeKeepsWhatItsCardIs) {
   profile.device_kind = DeviceKind::kCuda;
   profile.device_name = "Some Card";
   profile.device_uuid = "GPU-1";
+  profile.device_memory_bytes = int64_t{24} << 30;
   profile.bfloat16_flops_per_second = 2.0 / 3;
   const auto back = NodeFromJson(NodeToJson(node));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->facts.profile.device_kind, DeviceKind::kCuda);
   EXPECT_EQ(back->facts.profile.device_name, "Some Card");
   EXPECT_EQ(back->facts.profile.device_uuid, "GPU-1");
+  EXPECT_EQ(back->facts.profile.device_memory_bytes, int64_t{24} << 30);
   EXPECT_EQ(back->facts.profile.bfloat16_flops_per_second, 2.0 / 3);
 }
 
@@ -167,8 +169,8 @@ TEST(RecordJson, NodesOfBuildsWithoutCardsAreProcessors) {
   Json json = *ParseJson(NodeToJson(node), 1 << 20);
   for (auto& [key, value] : json.items()) {
     if (!value.is_object()) continue;
-    for (const char* newer :
-         {"device_kind", "device_name", "device_uuid", "bfloat16_flops_per_second"}) {
+    for (const char* newer : {"device_kind", "device_name", "device_uuid", "device_memory_bytes",
+                              "bfloat16_flops_per_second"}) {
       value.erase(newer);
     }
   }

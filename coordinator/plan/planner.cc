@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/status_macros.h"
 #include "coordinator/plan/candidate.h"
+#include "coordinator/plan/card_sharing.h"
 #include "coordinator/plan/classes.h"
 #include "coordinator/plan/effort.h"
 #include "coordinator/plan/format.h"
@@ -222,8 +223,10 @@ absl::StatusOr<Plan> PlanOn(const PlanRequest& request, const model::Graph& grap
 
 }  // namespace
 
-absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
-  LH_RETURN_IF_ERROR(CheckRequest(request));
+absl::StatusOr<Plan> MakePlan(const PlanRequest& asked) {
+  LH_RETURN_IF_ERROR(CheckRequest(asked));
+  PlanRequest request = asked;
+  ShareCardMemory(request.nodes);
   LH_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(request.spec.model));
   const int stages = request.stages > 0
                          ? request.stages

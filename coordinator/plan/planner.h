@@ -36,6 +36,7 @@ struct NodeProfile {
   DeviceKind device_kind = DeviceKind::kCpu;
   std::string device_name = "";  // of a card, for people
   std::string device_uuid = "";  // nodes with an equal one share the card; empty: nobody shares it
+  int64_t device_memory_bytes = 0;  // of a whole card, whoever uses it; 0: unknown
 };
 
 // Directed; what is absent is assumed as kLanLink or kWanLink by whether the sites are equal.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/card_memory.h"
 #include "base/status_copy.h"
 #include "base/status_macros.h"
 #include "daemon/device/nvml.h"
@@ -34,8 +35,6 @@ control::CardFacts CardFactsOf(const compute::CudaDeviceFacts& facts) {
 }
 
 }  // namespace
-
-int64_t CardMemoryMargin(int64_t total_bytes) { return 256 * kMiB + total_bytes / 50; }
 
 absl::StatusOr<int64_t> UsableCardMemory(absl::string_view device,
                                          const compute::CudaMemory& memory, int64_t cap_bytes) {

@@ -22,13 +22,9 @@
 
 namespace longhaul::daemon {
 
-// What of a card's memory is left alone: for libraries' workspaces, for what the allocator rounds
-// up, and for whoever else draws on the card.
-int64_t CardMemoryMargin(int64_t total_bytes);
-
-// What a worker may plan with: what is free, less the margin, at most `cap_bytes` (0: no cap).
-// ResourceExhausted, with the numbers, if that is too little for any stage. `device` is for the
-// message ("cuda:0").
+// What a worker may plan with: what is free, less CardMemoryMargin, at most `cap_bytes` (0: no
+// cap). ResourceExhausted, with the numbers, if that is too little for any stage. `device` is for
+// the message ("cuda:0").
 absl::StatusOr<int64_t> UsableCardMemory(absl::string_view device,
                                          const compute::CudaMemory& memory, int64_t cap_bytes);
 

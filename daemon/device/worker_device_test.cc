@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/card_memory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

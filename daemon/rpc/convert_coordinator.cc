@@ -50,7 +50,10 @@ coordinator::NodeFacts ReadFacts(const v1::Register& wire, WireCheck& check) {
   profile.device_kind = DeviceKindFromWire(device.device_kind(), check);
   profile.device_name = check.Text("device_name", device.device_name(), 256);
   if (device.has_card()) facts.card = FromWire(device.card(), check);
-  if (facts.card) profile.device_uuid = facts.card->uuid;
+  if (facts.card) {
+    profile.device_uuid = facts.card->uuid;
+    profile.device_memory_bytes = facts.card->memory_bytes;
+  }
   if (profile.threads < 1) check.Also(absl::InvalidArgumentError("threads: 0"));
   return facts;
 }

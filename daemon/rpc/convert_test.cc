@@ -83,6 +83,7 @@ TEST(WorkerToCoordinator, Register) {
   EXPECT_EQ(facts.profile.bfloat16_flops_per_second, 3e10);
   EXPECT_EQ(facts.profile.device_kind, coordinator::DeviceKind::kCuda);
   EXPECT_EQ(facts.profile.device_uuid, "GPU-1");
+  EXPECT_EQ(facts.profile.device_memory_bytes, int64_t{80} << 30);
   EXPECT_EQ(facts.profile.device_name, "NVIDIA H100");
   EXPECT_EQ(facts.card, MakeRegister().facts.card);
   ASSERT_TRUE(event->attachment.has_value());

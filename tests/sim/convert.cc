@@ -23,7 +23,10 @@ coordinator::NodeFacts Convert(const worker::NodeFacts& facts) {
     converted.profile.device_kind = coordinator::DeviceKind::kCuda;
   }
   converted.profile.device_name = facts.device_name;
-  if (facts.card) converted.profile.device_uuid = facts.card->uuid;
+  if (facts.card) {
+    converted.profile.device_uuid = facts.card->uuid;
+    converted.profile.device_memory_bytes = facts.card->memory_bytes;
+  }
   converted.card = facts.card;
   converted.incarnation = facts.incarnation;
   converted.data_address = facts.data_address;
