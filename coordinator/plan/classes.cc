@@ -64,6 +64,7 @@ std::vector<std::string> LeftOut(const PlanRequest& request, const std::vector<C
                                  const ClassPlan& chosen) {
   const std::string& chosen_class = chosen.eligible.numeric_class;
   const ClassPlan* const all = choices.front().eligible.all_classes ? &choices.front() : nullptr;
+  const bool fixed = !request.numeric_class.empty();
   std::vector<std::string> sentences;
   for (const auto& [name, nodes] : NamesByClass(request)) {
     if (name == chosen_class) continue;
@@ -71,7 +72,8 @@ std::vector<std::string> LeftOut(const PlanRequest& request, const std::vector<C
     sentences.push_back(absl::StrCat(
         NodeWords(nodes), nodes.size() == 1 ? " is" : " are", " left out: numeric class ",
         Quoted(name), " is not the run's ", Quoted(chosen_class), beside,
-        all != nullptr ? "." : ". `pipeline.numeric_class: any` would let all take part."));
+        all != nullptr || fixed ? "."
+                                : ". `pipeline.numeric_class: any` would let all take part."));
   }
   return sentences;
 }

@@ -53,9 +53,14 @@ TEST(NumericClass, ARunKeepsItsClass) {
   const absl::StatusOr<Plan> plan = MakePlan(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(NodesOf(*plan), ElementsAre("n1"));
+  // Its file was stored when it was started: nothing advises to change that.
+  EXPECT_THAT(plan->reasons, Contains(HasSubstr("'avx2' is not the run's 'avx512'")));
+  EXPECT_THAT(plan->reasons, Each(Not(HasSubstr("pipeline.numeric_class"))));
   request.numeric_class = "sve";
   EXPECT_THAT(RefusalOf(request),
-              AllOf(HasSubstr("the run was begun with numeric class 'sve'"), HasSubstr("0 of 3")));
+              AllOf(HasSubstr("the run was begun with numeric class 'sve'"), HasSubstr("0 of 3"),
+                    HasSubstr("`longhaul checkpoint export first --to DIR`"),
+                    HasSubstr("`model: {from: DIR}`"), Not(HasSubstr("pipeline.numeric_class"))));
 }
 
 TEST(NumericClass, TheFastestPlanDecides) {

@@ -81,6 +81,15 @@ constexpr absl::string_view kClassRemedy =
     "kind, with one build, or `pipeline.numeric_class: any`, with which the bits depend on where "
     "each stage runs";
 
+// A run keeps to its class, whatever its file may say of others today.
+std::string FixedClassRemedy(const std::string& run) {
+  return absl::StrCat(
+      "nodes of other classes do not compute the same bits; what helps is enough machines of that "
+      "class (a card's has the versions of cuBLAS and cuDNN: install those of then), or a new run "
+      "that goes on from the weights: `longhaul checkpoint export ",
+      run, " --to DIR`, then `model: {from: DIR}` in the file that it is started with");
+}
+
 absl::Status NotEnoughNodes(int stages, size_t nodes, const std::vector<std::string>& excluded) {
   return absl::FailedPreconditionError(
       absl::StrCat("pipeline.stages is ", stages, " but ", nodes,
@@ -166,7 +175,8 @@ absl::StatusOr<std::vector<EligibleNodes>> SelectNodes(const PlanRequest& reques
                          stages > 0 ? absl::StrCat(", but pipeline.stages is ", stages) : "")
           : absl::StrCat("pipeline.stages is ", stages, ", but no numeric class has so many nodes");
   return absl::FailedPreconditionError(
-      absl::StrCat(what, ": there are ", ClassList(classes), "; ", kClassRemedy));
+      absl::StrCat(what, ": there are ", ClassList(classes), "; ",
+                   fixed ? FixedClassRemedy(request.spec.name) : std::string(kClassRemedy)));
 }
 
 }  // namespace longhaul::coordinator
