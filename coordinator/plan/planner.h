@@ -51,12 +51,12 @@ struct PlanRequest {
   std::vector<NodeProfile> nodes;  // available ones, any order
   std::vector<LinkProfile> links;
   int stages = 0;  // 0: as many as pay
-  // Continue a run whose numeric class is fixed; empty: take the class that most nodes have.
+  // Continue a run whose numeric class is fixed; empty: the class whose plan is the fastest.
   std::string numeric_class;
 };
 
 // FailedPrecondition with numbers and remedy when the job does not fit: no node, more stages than
-// layers or nodes, memory (needed and available of each stage), mixed numeric classes.
+// cuts, nodes or those of one numeric class allow, memory (needed and available of each stage).
 absl::StatusOr<Plan> MakePlan(const PlanRequest& request);
 
 // A topology file (YAML) for planning without a cluster: nodes with site, rate, memory; links with
