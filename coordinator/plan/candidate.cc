@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "compression/codec.h"
+#include "coordinator/plan/card_needs.h"
 #include "coordinator/plan/codecs.h"
 #include "coordinator/plan/host_sharing.h"
 #include "coordinator/plan/link_costs.h"
@@ -23,12 +24,12 @@ struct Partition {
 std::optional<Partition> PartitionOver(const Job& job, Cutting& cutting,
                                        const ScheduleModel& schedule, const std::vector<int>& nodes,
                                        const Hosts& hosts) {
-  const CardNeeds needs = CardNeedsOf(cutting.units);
+  const CardNeeds needs = CardNeedsOf(cutting.units, job.spec.train.precision);
   std::vector<StageRoom> rooms;
   for (size_t stage = 0; stage < nodes.size(); ++stage) {
     const NodeProfile& node = job.eligible.nodes[nodes[stage]];
     const int64_t memory =
-        MemoryForStage(node, needs, static_cast<int>(stage), static_cast<int>(nodes.size()));
+        MemoryForStage(node, needs, {static_cast<int>(stage), static_cast<int>(nodes.size())});
     rooms.push_back({memory, schedule.slots()[stage], job.PrecisionOn(node)});
   }
   const MemoryFits memory(cutting.units, cutting.memory, std::move(rooms), job.spec.recompute);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compression/codec.h"
+#include "coordinator/plan/card_needs.h"
 #include "coordinator/plan/codecs.h"
 #include "coordinator/plan/links.h"
 #include "coordinator/plan/planner.h"
@@ -69,6 +70,18 @@ TEST(Cards, StagesNeedTheMemoryOfWhatTheirDeviceComputesIn) {
   }
 }
 
+// Of 4 sequences of 64 tokens and 4 heads of 32 columns: fp32 rows for q's gradient, a float for
+// each query, and scores in bf16 while they are few.
+TEST(Cards, AttentionTakesWhatItsBackwardAddsInto) {
+  const run::RunSpec spec = SmallRun();
+  const model::Graph graph = *model::BuildGraph(spec.model);
+  const double sums = 4 * 64 * (128 + 4) * 4;
+  EXPECT_EQ(AttentionBytes(graph, 4), sums + 2 * 4 * 4 * 64 * 64);
+  // The sums of 6144 sequences take 198 MiB and their scores 192; those of 65536 are too many.
+  EXPECT_EQ(AttentionBytes(graph, 6144), 256 << 20);
+  EXPECT_EQ(AttentionBytes(graph, 65536), 65536 / 4 * sums);
+}
+
 // What is too large in fp32 fits in bf16.
 TEST(Cards, Bfloat16FitsWhereFloat32DoesNot) {
   PlanRequest request = SmallRequest({SomeCard("card", "east", 2)});
@@ -77,10 +90,13 @@ TEST(Cards, Bfloat16FitsWhereFloat32DoesNot) {
   const int64_t bf16 = needed();
   request.spec.train.precision = model::Precision::kFloat32;
   ASSERT_GT(needed(), bf16);
-  request.nodes[0].memory_bytes = bf16;
+  const model::Graph graph = *model::BuildGraph(request.spec.model);
+  request.nodes[0].memory_bytes = bf16 + static_cast<int64_t>(AttentionBytes(graph, 4));
   EXPECT_EQ(MakePlan(request).status().code(), absl::StatusCode::kFailedPrecondition);
   request.spec.train.precision = model::Precision::kBFloat16;
   EXPECT_TRUE(MakePlan(request).ok());
+  --request.nodes[0].memory_bytes;
+  EXPECT_EQ(MakePlan(request).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(Cards, AProcessorThatWouldSlowTheCardIsLeftOutWithNumbers) {

@@ -176,25 +176,4 @@ model::StageMemory MemoryModel::Of(int begin, int end, int slots, bool recompute
   return memory;
 }
 
-CardNeeds CardNeedsOf(const Units& units) { return {units.CutBytesMax(), units.TiedBytes()}; }
-
-CardNeeds CardNeedsOf(const model::Graph& graph, const Plan& plan, int64_t micro_batch) {
-  CardNeeds needs;
-  needs.tied_bytes = TiedBytes(graph, plan.stages.front().range, plan.stages.back().range);
-  for (const StagePlacement& stage : plan.stages) {
-    if (stage.range.begin == 0) continue;
-    const int64_t bytes = model::BoundaryBytes(graph, stage.range.begin, micro_batch);
-    needs.cut_bytes_max = std::max(needs.cut_bytes_max, static_cast<double>(bytes));
-  }
-  return needs;
-}
-
-int64_t MemoryForStage(const NodeProfile& node, const CardNeeds& needs, int stage, int stages) {
-  constexpr double kTensorsOnTheirWay = 8;
-  if (node.device_kind == DeviceKind::kCpu || stages == 1) return node.memory_bytes;
-  const double taken =
-      kTensorsOnTheirWay * needs.cut_bytes_max + (stage == 0 ? needs.tied_bytes : 0);
-  return std::max<int64_t>(0, node.memory_bytes - static_cast<int64_t>(taken));
-}
-
 }  // namespace longhaul::coordinator

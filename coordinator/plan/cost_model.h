@@ -80,21 +80,6 @@ class NodeCosts {
 // Seconds of one AdamW step of a stage on a node: bound by its memory rate.
 double OptimizerSeconds(const model::StageMemory& memory, const NodeProfile& node);
 
-// What of a pipeline a worker on a card keeps in its memory beside its stage's buffers.
-struct CardNeeds {
-  double cut_bytes_max = 0;  // fp32, of one micro-batch over the widest cut
-  double tied_bytes = 0;     // fp32, of what the first and the last stage share
-};
-// Of any stages that the units may be cut into.
-CardNeeds CardNeedsOf(const Units& units);
-// Of the plan's own cuts.
-CardNeeds CardNeedsOf(const model::Graph& graph, const Plan& plan, int64_t micro_batch);
-
-// Bytes that a stage may take of its node's memory. A worker on a card keeps there, besides its
-// stage, up to 8 encoded boundary tensors on their way (worker/exec/device_links.h), at most as
-// long as floats, and on the first stage the tied tensors that it receives.
-int64_t MemoryForStage(const NodeProfile& node, const CardNeeds& needs, int stage, int stages);
-
 // Memory of stages, each range computed once, and of ranges that are alike only one. Keeps a
 // reference to `units`.
 class MemoryModel {

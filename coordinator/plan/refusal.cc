@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "coordinator/plan/card_needs.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/partition.h"
 
@@ -47,14 +48,14 @@ std::vector<Demand> LeastLoaded(Job& job, const ScheduleModel& schedule,
                                 const std::vector<int>& order) {
   Cutting& cutting = job.CuttingFor(static_cast<int>(order.size()));
   const int units = cutting.units.count();
-  const CardNeeds needs = CardNeedsOf(cutting.units);
+  const CardNeeds needs = CardNeedsOf(cutting.units, job.spec.train.precision);
   const bool recompute = job.spec.recompute != run::Recompute::kNever;
   const auto demand = [&](int stage, int begin, int end) {
     const NodeProfile& node = job.eligible.nodes[order[stage]];
     return Demand{
         &node, cutting.units.Ops(begin, end),
         cutting.memory.Of(begin, end, schedule.slots()[stage], recompute, job.PrecisionOn(node)),
-        MemoryForStage(node, needs, stage, static_cast<int>(order.size()))};
+        MemoryForStage(node, needs, {stage, static_cast<int>(order.size())})};
   };
   const auto load = [&](int stage, int begin, int end) { return demand(stage, begin, end).Load(); };
   const auto always = [](int, int, int) { return true; };

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/status_macros.h"
-#include "coordinator/plan/cost_model.h"
+#include "coordinator/plan/card_needs.h"
 #include "coordinator/plan/device.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/links.h"
@@ -128,21 +128,24 @@ absl::Status CheckWanted(const PlanRequest& request, size_t stages) {
   return absl::OkStatus();
 }
 
-// What the group may take of its node's memory.
-int64_t RoomOf(const PlanRequest& request, const CardNeeds& needs, const Plan& plan, int group) {
-  return MemoryForStage(FindNode(request, plan.stages[group].node), needs, plan.StageOf(group),
-                        plan.StageCount());
+// What the group of the layout's plan with replicas may take of its node's memory.
+int64_t RoomOf(const ReplicaLayout& layout, const CardNeeds& needs, const Plan& plan, int group) {
+  const int stage = plan.StageOf(group);
+  const std::vector<const NodeProfile*>& replicas = layout.nodes[stage];
+  const bool nccl = SumByNccl(replicas, layout.request.spec.exact_replicas);
+  return MemoryForStage(*replicas[plan.stages[group].replica], needs,
+                        {stage, plan.StageCount(), nccl});
 }
 
 CardNeeds NeedsOf(const ReplicaLayout& layout) {
-  return CardNeedsOf(layout.graph, layout.plan, layout.request.spec.train.micro_batch);
+  return CardNeedsOf(layout.graph, layout.plan, layout.request.spec.train);
 }
 
 // The group of the layout's plan with replicas that its node's memory does not hold; -1: none.
 int FindTooLarge(const ReplicaLayout& layout, const Plan& plan) {
   const CardNeeds needs = NeedsOf(layout);
   for (int group = 0; group < static_cast<int>(plan.stages.size()); ++group) {
-    const int64_t room = RoomOf(layout.request, needs, plan, group);
+    const int64_t room = RoomOf(layout, needs, plan, group);
     if (plan.stages[group].memory.total() > room) return group;
   }
   return -1;
@@ -151,7 +154,7 @@ int FindTooLarge(const ReplicaLayout& layout, const Plan& plan) {
 absl::Status TooLarge(const ReplicaLayout& layout, const Plan& plan, int index) {
   const PlanRequest& request = layout.request;
   const StagePlacement& group = plan.stages[index];
-  const int64_t room = RoomOf(request, NeedsOf(layout), plan, index);
+  const int64_t room = RoomOf(layout, NeedsOf(layout), plan, index);
   return absl::FailedPreconditionError(absl::StrCat(
       "with what pipeline.replicas and pipeline.exact_replicas say, ", plan.NameOf(index),
       " needs ", FormatMebibytes(static_cast<double>(group.memory.total())), " (",

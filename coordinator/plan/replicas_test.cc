@@ -171,6 +171,7 @@ TEST(Replicas, CardsHaveRoomForWhatIsOnItsWay) {
   const StagePlacement last = PlanOf(request).stages.back();
   ASSERT_EQ(last.replica, 1);
   for (NodeProfile& node : request.nodes) {
+    node.device_uuid = "shared";  // their hosts sum
     if (node.name == last.node) node.memory_bytes = last.memory.total();
   }
   EXPECT_THAT(RefusalOf(request), HasSubstr("stage 1 replica 1 needs "));
@@ -178,6 +179,20 @@ TEST(Replicas, CardsHaveRoomForWhatIsOnItsWay) {
     if (node.name == last.node) node.memory_bytes += 8 * 4 * 64 * 128 * int64_t{sizeof(float)};
   }
   EXPECT_EQ(PlanOf(request).stages.size(), 4u);
+}
+
+TEST(Replicas, CardsOfTheirOwnHaveRoomForNccl) {
+  PlanRequest request = WithReplicas({SomeCard("a", "east", 2), SomeCard("b", "east", 2)}, {2}, 1);
+  request.spec.train.precision = model::Precision::kFloat32;
+  const int64_t needed = PlanOf(request).stages[1].memory.total();
+  request.nodes[1].memory_bytes = needed + (int64_t{512} << 20) - 1;
+  EXPECT_THAT(RefusalOf(request), HasSubstr("stage 0 replica 1 needs "));
+  ++request.nodes[1].memory_bytes;
+  EXPECT_EQ(PlanOf(request).stages.size(), 2u);
+  // On one card, as of processors, their hosts sum.
+  for (NodeProfile& node : request.nodes) node.device_uuid = "shared";
+  request.nodes[1].memory_bytes = needed;
+  EXPECT_EQ(PlanOf(request).stages.size(), 2u);
 }
 
 TEST(Replicas, SurviveTheJournal) {
