@@ -68,16 +68,20 @@ bool SumByNccl(const std::vector<const NodeProfile*>& replicas, bool exact) {
   return true;
 }
 
+double BytesBeside(const CardNeeds& needs, const StagePosition& position) {
+  double bytes = needs.attention_bytes;
+  if (position.stages > 1) {
+    bytes += kTensorsOnTheirWay * needs.cut_bytes_max;
+    if (position.stage == 0) bytes += needs.tied_bytes;
+  }
+  if (position.sums_by_nccl) bytes += static_cast<double>(kNcclBytes);
+  return bytes;
+}
+
 int64_t MemoryForStage(const NodeProfile& node, const CardNeeds& needs,
                        const StagePosition& position) {
   if (node.device_kind == DeviceKind::kCpu) return node.memory_bytes;
-  double taken = needs.attention_bytes;
-  if (position.stages > 1) {
-    taken += kTensorsOnTheirWay * needs.cut_bytes_max;
-    if (position.stage == 0) taken += needs.tied_bytes;
-  }
-  if (position.sums_by_nccl) taken += static_cast<double>(kNcclBytes);
-  const double left = static_cast<double>(node.memory_bytes) - taken;
+  const double left = static_cast<double>(node.memory_bytes) - BytesBeside(needs, position);
   return left <= 0 ? 0 : static_cast<int64_t>(left);
 }
 

@@ -45,9 +45,12 @@ struct StagePosition {
   int stages = 1;
   bool sums_by_nccl = false;
 };
-// Bytes that a stage may take of its node's memory. A worker on a card keeps there, besides its
-// stage, up to 8 encoded boundary tensors on their way (worker/exec/device_links.h), at most as
-// long as floats, on the first stage the tied tensors that it receives, and what libraries take.
+// Bytes that a worker on a card keeps there besides its stage: up to 8 encoded boundary tensors on
+// their way (worker/exec/device_links.h), at most as long as floats, on the first stage the tied
+// tensors that it receives, and what libraries take.
+double BytesBeside(const CardNeeds& needs, const StagePosition& position);
+
+// Bytes that a stage may take of its node's memory: all of a processor's, of a card's the rest.
 int64_t MemoryForStage(const NodeProfile& node, const CardNeeds& needs,
                        const StagePosition& position);
 

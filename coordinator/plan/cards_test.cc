@@ -82,6 +82,17 @@ TEST(Cards, AttentionTakesWhatItsBackwardAddsInto) {
   EXPECT_EQ(AttentionBytes(graph, 65536), 65536 / 4 * sums);
 }
 
+// 8 tensors of 4 x 64 x 128 floats.
+TEST(Cards, ThePlansTextHasWhatTheyKeepBesideTheirStages) {
+  PlanRequest request = SmallRequest({SomeCard("a", "east", 2), SomeCard("b", "east", 2)}, {}, 2);
+  request.spec.model.tied = false;
+  request.spec.train.precision = model::Precision::kFloat32;
+  EXPECT_THAT(PlanToText(PlanOf(request), request), HasSubstr(" 1 MiB\n"));
+  PlanRequest other = request;
+  other.spec.model.layers = 2;
+  EXPECT_THAT(PlanToText(PlanOf(request), other), ::testing::Not(HasSubstr(" 1 MiB\n")));
+}
+
 // What is too large in fp32 fits in bf16.
 TEST(Cards, Bfloat16FitsWhereFloat32DoesNot) {
   PlanRequest request = SmallRequest({SomeCard("card", "east", 2)});

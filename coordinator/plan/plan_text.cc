@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "coordinator/plan/card_needs.h"
 #include "coordinator/plan/device.h"
 #include "coordinator/plan/format.h"
 #include "coordinator/plan/planner.h"
@@ -90,11 +91,52 @@ std::string StageTable(const Plan& plan, const PlanRequest& request) {
   return FormatTable(columns, rows);
 }
 
-// What each stage's memory is for, and beside it what its worker's process takes without a stage.
+// Whether the plan is one of the graph: its stages follow one another to the graph's end.
+bool IsOf(const Plan& plan, const absl::StatusOr<model::Graph>& graph) {
+  if (!graph.ok() || plan.stages.empty()) return false;
+  int begin = 0, end = 0;
+  for (const StagePlacement& stage : plan.stages) {
+    if (stage.replica == 0) begin = end;
+    end = stage.range.end;
+    if (stage.range.begin != begin || begin >= end) return false;
+  }
+  return end == static_cast<int>(graph->ops.size());
+}
+
+// By group, what its worker takes beside its stage: on a card, as planned; of a process, as it
+// said.
+std::vector<std::string> BesideColumn(const Plan& plan, const PlanRequest& request) {
+  const absl::StatusOr<model::Graph> graph = model::BuildGraph(request.spec.model);
+  const bool is_of = IsOf(plan, graph);
+  const CardNeeds needs = is_of ? CardNeedsOf(*graph, plan, request.spec.train) : CardNeeds();
+  std::vector<std::vector<const NodeProfile*>> replicas;  // by stage
+  for (const StagePlacement& stage : plan.stages) {
+    if (stage.replica == 0 || replicas.empty()) replicas.emplace_back();
+    replicas.back().push_back(FindNode(request, stage.node));
+  }
+  std::vector<std::string> column;
+  const int stages = static_cast<int>(replicas.size());
+  for (int stage = 0; stage < stages; ++stage) {
+    const std::vector<const NodeProfile*>& nodes = replicas[static_cast<size_t>(stage)];
+    const bool known = std::count(nodes.begin(), nodes.end(), nullptr) == 0;
+    for (const NodeProfile* node : nodes) {
+      double bytes = node == nullptr ? 0 : static_cast<double>(node->process_bytes);
+      if (known && is_of && node->device_kind == DeviceKind::kCuda) {
+        const bool nccl = SumByNccl(nodes, request.spec.exact_replicas);
+        bytes = BytesBeside(needs, {stage, stages, nccl});
+      }
+      column.push_back(bytes == 0 ? "-" : FormatMebibytes(bytes));
+    }
+  }
+  return column;
+}
+
+// What each stage's memory is for, and what its worker takes beside it.
 std::string MemoryTable(const Plan& plan, const PlanRequest& request) {
   std::vector<std::vector<std::string>> rows = {{"STAGE", "WEIGHTS", "GRADIENTS", "OPTIMIZER",
                                                  "ACTIVATIONS", "SCRATCH", "CONSTANTS", "TOTAL",
-                                                 "PROCESS"}};
+                                                 "BESIDE"}};
+  const std::vector<std::string> beside = BesideColumn(plan, request);
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const model::StageMemory& memory = plan.stages[s].memory;
     std::vector<std::string>& row = rows.emplace_back();
@@ -104,10 +146,7 @@ std::string MemoryTable(const Plan& plan, const PlanRequest& request) {
           memory.activations, memory.scratch, memory.constants, memory.total()}) {
       row.push_back(FormatMebibytes(static_cast<double>(bytes)));
     }
-    const NodeProfile* const node = FindNode(request, plan.stages[s].node);
-    row.push_back(node == nullptr || node->process_bytes == 0
-                      ? "-"
-                      : FormatMebibytes(static_cast<double>(node->process_bytes)));
+    row.push_back(beside[s]);
   }
   return FormatTable(std::vector<Align>(rows[0].size(), Align::kRight), rows);
 }

@@ -254,7 +254,7 @@ TEST(MakePlan, ExplainsItself) {
   EXPECT_THAT(plan.reasons[2], HasSubstr("Placement: "));
   const std::string text = PlanToText(plan, request);
   EXPECT_THAT(text, AllOf(HasSubstr("STAGE  NODE"), HasSubstr("Why:\n- ")));
-  EXPECT_THAT(text, AllOf(HasSubstr("PROCESS\n"), HasSubstr("4321 MiB\n"))) << text;
+  EXPECT_THAT(text, AllOf(HasSubstr("BESIDE\n"), HasSubstr("4321 MiB\n"))) << text;
   for (const StagePlacement& stage : plan.stages) EXPECT_THAT(text, HasSubstr(stage.node));
 }
 
