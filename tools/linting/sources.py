@@ -63,11 +63,11 @@ class Source:
 
     @property
     def is_header(self):
-        return self.path.endswith(".h")
+        return self.path.endswith((".h", ".cuh"))
 
     @property
     def is_cpp(self):
-        return self.path.endswith((".h", ".cc", ".cu"))
+        return self.path.endswith((".h", ".cc", ".cu", ".cuh"))
 
     @property
     def is_test(self):

@@ -1,0 +1,2 @@
+// Has none.
+#pragma once
