@@ -33,7 +33,7 @@ class DeviceReceiver {
   absl::Status Check() const;
 
  private:
-  struct Slot : StagingBuffer {
+  struct InBuffer : StagingBuffer {
     std::unique_ptr<compute::Mark> copied;   // from pinned memory; null: never used
     std::unique_ptr<compute::Mark> decoded;  // out of device memory
   };
@@ -42,19 +42,20 @@ class DeviceReceiver {
                  Clock& clock)
       : backend_(backend), exchange_(exchange), links_(links), clock_(clock) {}
   // The next buffer, once its pinned memory is free.
-  absl::StatusOr<Slot*> TakeSlot(const FrameKey& key, absl::Time deadline);
-  // Fills the slot's pinned memory with `bytes` bytes of the frame.
-  absl::Status Fill(Slot& slot, const DeviceLink& link, const FrameKey& key, uint64_t elements,
-                    absl::Time deadline);
-  absl::Status QueueTied(Slot& slot, const compute::DeviceSpan& values);
-  absl::Status QueueDecoding(Slot& slot, const DeviceLink& link, const compute::DeviceSpan& values);
+  absl::StatusOr<InBuffer*> TakeBuffer(const FrameKey& key, absl::Time deadline);
+  // Fills the buffer's pinned memory with `bytes` bytes of the frame.
+  absl::Status Fill(InBuffer& buffer, const DeviceLink& link, const FrameKey& key,
+                    uint64_t elements, absl::Time deadline);
+  absl::Status QueueTied(InBuffer& buffer, const compute::DeviceSpan& values);
+  absl::Status QueueDecoding(InBuffer& buffer, const DeviceLink& link,
+                             const compute::DeviceSpan& values);
 
   compute::Backend& backend_;
   Exchange& exchange_;
   const DeviceLinks& links_;
   Clock& clock_;
   std::unique_ptr<compute::CopyStream> copies_;
-  std::vector<Slot> slots_;
+  std::vector<InBuffer> buffers_;
   size_t next_ = 0;
   // A word for each link, by its index: what DeviceCodec::Decode notes; on the device and as read.
   std::unique_ptr<compute::Buffer> damaged_, damaged_read_;

@@ -31,9 +31,9 @@ DeviceSender::DeviceSender(compute::Backend& backend, Exchange& exchange, Clock&
       exchange_(exchange),
       clock_(clock),
       copies_(std::move(copies)),
-      slots_(staging.size()) {
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    static_cast<StagingBuffer&>(slots_[i]) = std::move(staging[i]);
+      buffers_(staging.size()) {
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    static_cast<StagingBuffer&>(buffers_[i]) = std::move(staging[i]);
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -50,31 +50,31 @@ DeviceSender::~DeviceSender() {
 
 absl::Status DeviceSender::Send(const DeviceLink& link, const FrameKey& key,
                                 const DeviceSpan& values, absl::Time deadline) {
-  LH_ASSIGN_OR_RETURN(Slot* const slot, TakeSlot(link, key, deadline));
-  Job job{&link, key, static_cast<uint64_t>(values.elements), 0, deadline, slot};
+  LH_ASSIGN_OR_RETURN(OutBuffer* const buffer, TakeBuffer(link, key, deadline));
+  Job job{&link, key, static_cast<uint64_t>(values.elements), 0, deadline, buffer};
   job.bytes =
-      slot->tied ? static_cast<size_t>(values.bytes()) : link.codec.EncodedSize(values.elements);
+      buffer->tied ? static_cast<size_t>(values.bytes()) : link.codec.EncodedSize(values.elements);
   absl::StatusOr<std::unique_ptr<Mark>> copied = Queue(job, values);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!copied.ok()) {
-    slot->busy = false;
+    buffer->busy = false;
     return copied.status();
   }
-  slot->copied = *std::move(copied);
+  buffer->copied = *std::move(copied);
   jobs_.push_back(std::move(job));
   changed_.notify_all();
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceSender::Slot*> DeviceSender::TakeSlot(const DeviceLink& link,
-                                                           const FrameKey& key,
-                                                           absl::Time deadline) {
+absl::StatusOr<DeviceSender::OutBuffer*> DeviceSender::TakeBuffer(const DeviceLink& link,
+                                                                  const FrameKey& key,
+                                                                  absl::Time deadline) {
   const absl::Time start = clock_.Now();
-  Slot* free = nullptr;
+  OutBuffer* free = nullptr;
   std::unique_lock<std::mutex> lock(mutex_);
   const bool ready = clock_.WaitUntil(lock, changed_, deadline, [&] {
-    for (Slot& slot : slots_) {
-      if (!slot.busy && slot.tied == IsTied(key.kind)) free = &slot;
+    for (OutBuffer& buffer : buffers_) {
+      if (!buffer.busy && buffer.tied == IsTied(key.kind)) free = &buffer;
     }
     return free != nullptr || !status_.ok();
   });
@@ -90,22 +90,22 @@ absl::StatusOr<DeviceSender::Slot*> DeviceSender::TakeSlot(const DeviceLink& lin
 
 absl::StatusOr<std::unique_ptr<Mark>> DeviceSender::Queue(const Job& job,
                                                           const DeviceSpan& values) {
-  Slot& slot = *job.slot;
-  LH_CHECK(job.bytes <= slot.pinned->bytes(), job.bytes, " bytes for a buffer of ",
-           slot.pinned->bytes());
+  OutBuffer& buffer = *job.buffer;
+  LH_CHECK(job.bytes <= buffer.pinned->bytes(), job.bytes, " bytes for a buffer of ",
+           buffer.pinned->bytes());
   const void* from = values.data;
-  if (slot.tied) {
+  if (buffer.tied) {
     LH_CHECK(values.element == compute::Element::kFloat32, "tied tensors are floats");
   } else {
-    LH_RETURN_IF_ERROR(job.link->codec.Encode(values, slot.device->data()));
-    from = slot.device->data();
+    LH_RETURN_IF_ERROR(job.link->codec.Encode(values, buffer.device->data()));
+    from = buffer.device->data();
   }
   LH_ASSIGN_OR_RETURN(const std::unique_ptr<Mark> encoded, backend_.MarkNow());
   LH_RETURN_IF_ERROR(copies_->After(*encoded));
-  LH_RETURN_IF_ERROR(copies_->ToHost(slot.pinned->data(), from, job.bytes));
+  LH_RETURN_IF_ERROR(copies_->ToHost(buffer.pinned->data(), from, job.bytes));
   LH_ASSIGN_OR_RETURN(std::unique_ptr<Mark> copied, copies_->MarkNow());
   // Without a copy on the device, operators must not overwrite the values before they have crossed.
-  if (slot.tied) LH_RETURN_IF_ERROR(backend_.After(*copied));
+  if (buffer.tied) LH_RETURN_IF_ERROR(backend_.After(*copied));
   return copied;
 }
 
@@ -121,7 +121,7 @@ void DeviceSender::Run() {
     if (status_.ok() && !stopping_) {
       lock.unlock();
       status = compute::WaitFor(
-          *job.slot->copied, clock_, DeviceDeadline(clock_, job.deadline),
+          *job.buffer->copied, clock_, DeviceDeadline(clock_, job.deadline),
           absl::StrCat("the copy of the ", FrameName(job.key), " from the device"));
       lock.lock();
     }
@@ -131,8 +131,8 @@ void DeviceSender::Run() {
       lock.lock();
     }
     if (status_.ok()) status_ = OwnCopy(status);
-    job.slot->copied = nullptr;
-    job.slot->busy = false;
+    job.buffer->copied = nullptr;
+    job.buffer->busy = false;
     jobs_.pop_front();
     changed_.notify_all();
   }
@@ -140,8 +140,8 @@ void DeviceSender::Run() {
 
 absl::Status DeviceSender::HandOver(const Job& job) {
   const int peer = job.link->options.peer_group;
-  const void* const pinned = job.slot->pinned->data();
-  if (job.slot->tied || job.link->host_encodes) {
+  const void* const pinned = job.buffer->pinned->data();
+  if (job.buffer->tied || job.link->host_encodes) {
     return exchange_.Send(peer, job.key, {static_cast<const float*>(pinned), job.elements},
                           job.deadline);
   }

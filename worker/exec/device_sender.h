@@ -37,7 +37,7 @@ class DeviceSender {
   absl::Status Finish(absl::Time deadline);
 
  private:
-  struct Slot : StagingBuffer {
+  struct OutBuffer : StagingBuffer {
     bool busy = false;  // guarded by mutex_; while it is, the rest belongs to who handles it
     std::unique_ptr<compute::Mark> copied;
   };
@@ -47,12 +47,13 @@ class DeviceSender {
     uint64_t elements = 0;
     size_t bytes = 0;
     absl::Time deadline;
-    Slot* slot = nullptr;
+    OutBuffer* buffer = nullptr;
   };
 
   DeviceSender(compute::Backend& backend, Exchange& exchange, Clock& clock,
                std::unique_ptr<compute::CopyStream> copies, std::vector<StagingBuffer> staging);
-  absl::StatusOr<Slot*> TakeSlot(const DeviceLink& link, const FrameKey& key, absl::Time deadline);
+  absl::StatusOr<OutBuffer*> TakeBuffer(const DeviceLink& link, const FrameKey& key,
+                                        absl::Time deadline);
   // Queues encoding and copy; the copy's mark.
   absl::StatusOr<std::unique_ptr<compute::Mark>> Queue(const Job& job,
                                                        const compute::DeviceSpan& values);
@@ -63,7 +64,7 @@ class DeviceSender {
   Exchange& exchange_;
   Clock& clock_;
   const std::unique_ptr<compute::CopyStream> copies_;
-  std::vector<Slot> slots_;
+  std::vector<OutBuffer> buffers_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

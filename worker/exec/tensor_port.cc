@@ -7,9 +7,9 @@ absl::StatusOr<std::unique_ptr<TensorPort>> MakeTensorPort(compute::Backend& bac
                                                            absl::Span<const LinkOptions> links,
                                                            Clock& clock) {
   if (backend.kind() == compute::DeviceKind::kCpu || exchange == nullptr) {
-    return MakeHostPort(backend, exchange);
+    return MakeHostTensorPort(backend, exchange);
   }
-  return MakeDevicePort(backend, *exchange, links, clock);
+  return MakeDeviceTensorPort(backend, *exchange, links, clock);
 }
 
 }  // namespace longhaul::worker

@@ -42,15 +42,14 @@ absl::StatusOr<std::unique_ptr<TensorPort>> MakeTensorPort(compute::Backend& bac
                                                            Clock& clock);
 
 // Tensors in host memory: the exchange reads and writes them where they are.
-std::unique_ptr<TensorPort> MakeHostPort(compute::Backend& backend, Exchange* exchange);
+std::unique_ptr<TensorPort> MakeHostTensorPort(compute::Backend& backend, Exchange* exchange);
 
 // Tensors in a device's memory: they are encoded and decoded there, cross between device and pinned
 // memory beside the operators, and are handed to the exchange by a thread of the port. Neither
 // makes the caller wait, as long as not all of a few buffers are under way. Works on every backend.
-absl::StatusOr<std::unique_ptr<TensorPort>> MakeDevicePort(compute::Backend& backend,
-                                                           Exchange& exchange,
-                                                           absl::Span<const LinkOptions> links,
-                                                           Clock& clock);
+absl::StatusOr<std::unique_ptr<TensorPort>> MakeDeviceTensorPort(
+    compute::Backend& backend, Exchange& exchange, absl::Span<const LinkOptions> links,
+    Clock& clock);
 
 }  // namespace longhaul::worker
 

@@ -63,8 +63,8 @@ class Side {
     link.peer_group = link.peer_stage = 1 - stage;
     tensor_ = backend_.Allocate(kElements * sizeof(T)).value();
     port_ = end == End::kCpu
-                ? MakeHostPort(backend_, &stages.stage(stage))
-                : MakeDevicePort(backend_, stages.stage(stage), {&link, 1}, clock).value();
+                ? MakeHostTensorPort(backend_, &stages.stage(stage))
+                : MakeDeviceTensorPort(backend_, stages.stage(stage), {&link, 1}, clock).value();
   }
   ~Side() {
     port_.reset();

@@ -3,9 +3,9 @@
 namespace longhaul::worker {
 namespace {
 
-class HostPort final : public TensorPort {
+class HostTensorPort final : public TensorPort {
  public:
-  HostPort(compute::Backend& backend, Exchange* exchange)
+  HostTensorPort(compute::Backend& backend, Exchange* exchange)
       : backend_(backend), exchange_(exchange) {}
 
   absl::Status Send(int peer_group, const FrameKey& key, const compute::DeviceSpan& values,
@@ -25,8 +25,8 @@ class HostPort final : public TensorPort {
 
 }  // namespace
 
-std::unique_ptr<TensorPort> MakeHostPort(compute::Backend& backend, Exchange* exchange) {
-  return std::make_unique<HostPort>(backend, exchange);
+std::unique_ptr<TensorPort> MakeHostTensorPort(compute::Backend& backend, Exchange* exchange) {
+  return std::make_unique<HostTensorPort>(backend, exchange);
 }
 
 }  // namespace longhaul::worker

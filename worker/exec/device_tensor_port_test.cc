@@ -12,11 +12,11 @@ namespace {
 
 using compute::BFloat16;
 
-class DevicePort : public ::testing::TestWithParam<std::string> {};
+class DeviceTensorPort : public ::testing::TestWithParam<std::string> {};
 
 // More tensors than there are buffers, both ways at once; each is overwritten as soon as it is
 // sent.
-TEST_P(DevicePort, TensorsArriveAsBetweenProcessors) {
+TEST_P(DeviceTensorPort, TensorsArriveAsBetweenProcessors) {
   const LinkOptions link = LinkWith(GetParam(), 8);
   for (const End here : DeviceEnds()) {
     for (const End there : {End::kCard, End::kCpuAsDevice, End::kCpu}) {
@@ -46,7 +46,7 @@ TEST_P(DevicePort, TensorsArriveAsBetweenProcessors) {
   }
 }
 
-TEST_P(DevicePort, FramesHoldTheBytesOfAProcessor) {
+TEST_P(DeviceTensorPort, FramesHoldTheBytesOfAProcessor) {
   const LinkOptions link = LinkWith(GetParam());
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);
@@ -70,7 +70,7 @@ TEST_P(DevicePort, FramesHoldTheBytesOfAProcessor) {
 }
 
 // Receives run ahead of the operators: none of them may see the tensor that comes after its own.
-TEST_P(DevicePort, ReceivedTensorsWaitForTheirTurn) {
+TEST_P(DeviceTensorPort, ReceivedTensorsWaitForTheirTurn) {
   constexpr uint32_t kTensors = 14;  // three times through all buffers
   const LinkOptions link = LinkWith(GetParam(), kTensors);
   for (const End here : DeviceEnds()) {
@@ -97,7 +97,7 @@ TEST_P(DevicePort, ReceivedTensorsWaitForTheirTurn) {
   }
 }
 
-TEST_P(DevicePort, ASteadyStreamAllocatesNothing) {
+TEST_P(DeviceTensorPort, ASteadyStreamAllocatesNothing) {
   const LinkOptions link = LinkWith(GetParam());
   TwoStages stages(link);
   stages.Start();
@@ -111,7 +111,7 @@ TEST_P(DevicePort, ASteadyStreamAllocatesNothing) {
   EXPECT_EQ(first.backend().allocations() + second.backend().allocations(), before);
 }
 
-TEST_P(DevicePort, BFloat16sAreWidenedAndRounded) {
+TEST_P(DeviceTensorPort, BFloat16sAreWidenedAndRounded) {
   if (!compute::kHasTestCuda) GTEST_SKIP() << "processors have no bfloat16";
   const LinkOptions link = LinkWith(GetParam());
   TwoStages stages(link);
@@ -133,10 +133,10 @@ TEST_P(DevicePort, BFloat16sAreWidenedAndRounded) {
   EXPECT_EQ(card.Read(), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DevicePort, ::testing::Values("none", "bf16", "int8", "zstd"));
+INSTANTIATE_TEST_SUITE_P(All, DeviceTensorPort, ::testing::Values("none", "bf16", "int8", "zstd"));
 
 // Whatever the link's codec, they cross as they are.
-TEST(DevicePortTest, TiedTensorsKeepTheirBits) {
+TEST(DeviceTensorPortTest, TiedTensorsKeepTheirBits) {
   const LinkOptions link = LinkWith("int8");
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);
@@ -158,7 +158,7 @@ TEST(DevicePortTest, TiedTensorsKeepTheirBits) {
 }
 
 // The port's thread is kept busy, so that the device is far ahead of it.
-TEST(DevicePortTest, ATiedTensorCrossesBeforeItIsOverwritten) {
+TEST(DeviceTensorPortTest, ATiedTensorCrossesBeforeItIsOverwritten) {
   const LinkOptions link = LinkWith("none", 1);
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);

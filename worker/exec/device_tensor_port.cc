@@ -9,9 +9,9 @@
 namespace longhaul::worker {
 namespace {
 
-class DevicePort final : public TensorPort {
+class DeviceTensorPort final : public TensorPort {
  public:
-  DevicePort(compute::Backend& backend, DeviceLinks links)
+  DeviceTensorPort(compute::Backend& backend, DeviceLinks links)
       : backend_(backend), links_(std::move(links)) {}
 
   absl::Status Start(Exchange& exchange, Clock& clock) {
@@ -48,12 +48,11 @@ class DevicePort final : public TensorPort {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TensorPort>> MakeDevicePort(compute::Backend& backend,
-                                                           Exchange& exchange,
-                                                           absl::Span<const LinkOptions> links,
-                                                           Clock& clock) {
+absl::StatusOr<std::unique_ptr<TensorPort>> MakeDeviceTensorPort(
+    compute::Backend& backend, Exchange& exchange, absl::Span<const LinkOptions> links,
+    Clock& clock) {
   LH_ASSIGN_OR_RETURN(DeviceLinks device_links, DeviceLinks::Make(backend, links));
-  auto port = std::make_unique<DevicePort>(backend, std::move(device_links));
+  auto port = std::make_unique<DeviceTensorPort>(backend, std::move(device_links));
   LH_RETURN_IF_ERROR(port->Start(exchange, clock));
   return port;
 }

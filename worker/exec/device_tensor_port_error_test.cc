@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // A frame whose checksum is right and whose content no encoder writes.
-TEST(DevicePortTest, SaysAtTheEndWhatCouldNotBeDecoded) {
+TEST(DeviceTensorPortTest, SaysAtTheEndWhatCouldNotBeDecoded) {
   const LinkOptions link = LinkWith("int8");
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);
@@ -36,7 +36,7 @@ TEST(DevicePortTest, SaysAtTheEndWhatCouldNotBeDecoded) {
   }
 }
 
-TEST(DevicePortTest, RefusesAFrameOfAnotherSize) {
+TEST(DeviceTensorPortTest, RefusesAFrameOfAnotherSize) {
   const LinkOptions link = LinkWith("int8");
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);
@@ -52,7 +52,7 @@ TEST(DevicePortTest, RefusesAFrameOfAnotherSize) {
   }
 }
 
-TEST(DevicePortTest, UnknownPeersAreRefused) {
+TEST(DeviceTensorPortTest, UnknownPeersAreRefused) {
   const LinkOptions link = LinkWith("none");
   TwoStages stages(link);
   stages.Start();
@@ -64,7 +64,7 @@ TEST(DevicePortTest, UnknownPeersAreRefused) {
       absl::IsInvalidArgument(side.port().Receive(7, key, DeviceSpan(side.span()), stages.Soon())));
 }
 
-TEST(DevicePortTest, AnErrorOfTheWayOutShowsAtTheEndAndStays) {
+TEST(DeviceTensorPortTest, AnErrorOfTheWayOutShowsAtTheEndAndStays) {
   const LinkOptions link = LinkWith("bf16");
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);
@@ -79,7 +79,7 @@ TEST(DevicePortTest, AnErrorOfTheWayOutShowsAtTheEndAndStays) {
 }
 
 // The peer takes nothing: the window is full, then all buffers are.
-TEST(DevicePortTest, WaitsForBuffersUntilTheDeadlineAndEndsAtOnce) {
+TEST(DeviceTensorPortTest, WaitsForBuffersUntilTheDeadlineAndEndsAtOnce) {
   const LinkOptions link = LinkWith("none", 1);
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);
@@ -101,7 +101,7 @@ TEST(DevicePortTest, WaitsForBuffersUntilTheDeadlineAndEndsAtOnce) {
   }
 }
 
-TEST(DevicePortTest, ALinkThatIsFullWaitsForThePeer) {
+TEST(DeviceTensorPortTest, ALinkThatIsFullWaitsForThePeer) {
   const LinkOptions link = LinkWith("none", 1);
   for (const End here : DeviceEnds()) {
     TwoStages stages(link);
@@ -124,13 +124,13 @@ TEST(DevicePortTest, ALinkThatIsFullWaitsForThePeer) {
   }
 }
 
-TEST(DevicePortTest, UnknownCodecsAreRefused) {
+TEST(DeviceTensorPortTest, UnknownCodecsAreRefused) {
   TwoStages stages(LinkWith("none"));
   stages.Start();
   const auto backend = compute::MakeCpuBackend(1);
   const LinkOptions link = LinkWith("zip");
   EXPECT_TRUE(absl::IsInvalidArgument(
-      MakeDevicePort(*backend, stages.stage(0), {&link, 1}, RealClock()).status()));
+      MakeDeviceTensorPort(*backend, stages.stage(0), {&link, 1}, RealClock()).status()));
 }
 
 }  // namespace
