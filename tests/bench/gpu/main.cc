@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "compute/backend/cuda/device_facts.h"
-#include "tests/bench/gpu/card.h"
 #include "tests/bench/gpu/operator_part.h"
 #include "tests/bench/gpu/report.h"
 #include "tests/bench/gpu/training_part.h"
@@ -33,11 +33,11 @@ int Usage() {
 
 // A note for people, and the free MiB for scripts.
 absl::Status PrintCard(compute::Backend& backend) {
-  const absl::StatusOr<Card> card = CardNow(kDevice);
-  if (!card.ok()) return card.status();
-  PrintNote(absl::StrCat("card: ", card->name, ", ", card->free_bytes >> 20, " of ",
-                         card->total_bytes >> 20, " MiB free; ", backend.numeric_class()));
-  std::printf("free\t%lld\n", static_cast<long long>(card->free_bytes >> 20));
+  LH_ASSIGN_OR_RETURN(const compute::CudaDeviceFacts card, compute::ReadCudaDevice(kDevice));
+  LH_ASSIGN_OR_RETURN(const compute::CudaMemory memory, compute::ReadCudaMemory(kDevice));
+  PrintNote(absl::StrCat("card: ", card.name, ", ", memory.free_bytes >> 20, " of ",
+                         memory.total_bytes >> 20, " MiB free; ", backend.numeric_class()));
+  std::printf("free\t%lld\n", static_cast<long long>(memory.free_bytes >> 20));
   return absl::OkStatus();
 }
 

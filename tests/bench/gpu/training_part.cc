@@ -9,8 +9,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "compute/backend/cuda/device_facts.h"
 #include "model/cost.h"
-#include "tests/bench/gpu/card.h"
+#include "tests/bench/gpu/peak_rate.h"
 #include "tests/bench/gpu/report.h"
 #include "tests/bench/gpu/trainer.h"
 
@@ -107,7 +108,7 @@ absl::Status CheckTraining(compute::Backend& backend, int device, const CheckedM
   const model::Precision precision =
       backend.has_bfloat16() ? model::Precision::kBFloat16 : model::Precision::kFloat32;
   LH_RETURN_IF_ERROR(WarmUp(backend, model, precision));
-  LH_ASSIGN_OR_RETURN(const Card before, CardNow(device));
+  LH_ASSIGN_OR_RETURN(const compute::CudaMemory before, compute::ReadCudaMemory(device));
   LH_ASSIGN_OR_RETURN(const TrainerOptions options, Fitting(model, precision, before.free_bytes));
   LH_ASSIGN_OR_RETURN(const auto trainer, Trainer::Make(options, backend));
   const std::string& attention = trainer->attention_kernel();
@@ -118,12 +119,13 @@ absl::Status CheckTraining(compute::Backend& backend, int device, const CheckedM
     batches.push_back(SomeTokens(trainer->tokens(), model.spec.vocab, m));
   }
   LH_ASSIGN_OR_RETURN(const double seconds, StepSeconds(*trainer, batches, tiny));
-  LH_ASSIGN_OR_RETURN(const Card after, CardNow(device));
+  LH_ASSIGN_OR_RETURN(const compute::CudaMemory after, compute::ReadCudaMemory(device));
+  LH_ASSIGN_OR_RETURN(const compute::CudaDeviceFacts card, compute::ReadCudaDevice(device));
 
   const double rate = kMicroBatches * static_cast<double>(trainer->tokens()) / seconds;
-  double peak = PeakRate(before.name);
+  double peak = PeakRate(card.name);
   if (peak == 0) {
-    PrintNote(absl::StrCat("the peak of a ", before.name,
+    PrintNote(absl::StrCat("the peak of a ", card.name,
                            " is not known: its share is of the rate of a large product"));
     const Effort effort = EffortOf(tiny);
     peak = backend.has_bfloat16() ? MeasureCard<compute::BFloat16>(backend, effort).flops

@@ -1,8 +1,6 @@
-#include <cuda_runtime.h>
+#include "tests/bench/gpu/peak_rate.h"
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "tests/bench/gpu/card.h"
 
 namespace longhaul::gpu_check {
 namespace {
@@ -22,19 +20,6 @@ constexpr Peak kPeaks[] = {
 };
 
 }  // namespace
-
-absl::StatusOr<Card> CardNow(int device) {
-  cudaDeviceProp properties;
-  size_t free = 0, total = 0;
-  for (const cudaError_t error :
-       {cudaSetDevice(device), cudaGetDeviceProperties(&properties, device),
-        cudaMemGetInfo(&free, &total)}) {
-    if (error == cudaSuccess) continue;
-    return absl::UnavailableError(
-        absl::StrCat("CUDA device ", device, ": ", cudaGetErrorString(error)));
-  }
-  return Card{properties.name, static_cast<int64_t>(free), static_cast<int64_t>(total)};
-}
 
 double PeakRate(absl::string_view name) {
   for (const Peak& peak : kPeaks) {
