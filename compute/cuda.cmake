@@ -1,6 +1,6 @@
 # In the CUDA backend's place where there is none.
 longhaul_library(compute_cuda_absent
-  SOURCES backend/cuda/absent.cc
+  SOURCES backend/cuda/cuda_absent.cc
   DEPS longhaul_compute)
 
 # The CUDA backend. Its kernels' files are compiled twice: by nvcc for cards, and as C++ against
@@ -50,7 +50,7 @@ set(EMULATED_SOURCES
     backend/cuda/emulated/fibers.cc
     backend/cuda/emulated/memory.cc
     backend/cuda/emulated/runtime.cc
-    backend/cuda/no_fused_attention.cc
+    backend/cuda/fused_attention_absent.cc
     backend/cuda/emulated/streams.cc)
 foreach(source ${CUDA_KERNEL_SOURCES})
   set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${source}.emulated.cc)
@@ -97,7 +97,7 @@ if(CUDNN_INCLUDE_DIR AND CUDNN_FRONTEND_INCLUDE_DIR)
     COMPILE_OPTIONS "-isystem;${CUDNN_FRONTEND_INCLUDE_DIR};-isystem;${CUDNN_INCLUDE_DIR}"
     COMPILE_DEFINITIONS "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
 else()
-  set(FUSED_ATTENTION_SOURCE backend/cuda/no_fused_attention.cc)
+  set(FUSED_ATTENTION_SOURCE backend/cuda/fused_attention_absent.cc)
   message(WARNING "attention by cuDNN is left out: there is no cudnn.h (CUDNN_INCLUDE_DIR) or no "
                   "cudnn_frontend.h (CUDNN_FRONTEND_INCLUDE_DIR; it comes with PyPI's "
                   "nvidia-cudnn-frontend)")

@@ -95,8 +95,8 @@ inline constexpr absl::Duration kDeviceWaitMax = absl::Minutes(5);
 
 // Card number `device`, as CUDA counts them. FailedPrecondition, with what to do, if it is not
 // there or if driver, card and build do not fit. Every wait for the card ends after `wait_max` of
-// `clock`, which must outlive the backend: it counts as hung then, and every later call fails. In
-// longhaul_compute_cuda only.
+// `clock`, which must outlive the backend: it counts as hung then, and every later call fails. A
+// program has the one of the library that it links: compute/cuda.cmake says which there are.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device, Clock& clock,
                                                          absl::Duration wait_max = kDeviceWaitMax);
 

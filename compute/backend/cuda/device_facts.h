@@ -1,5 +1,5 @@
 // What is known of the cards of this machine before one is opened, and of the build for them. Every
-// build has this: one without CUDA says so (absent.cc).
+// build has this: one without CUDA says so (cuda_absent.cc).
 #ifndef LONGHAUL_COMPUTE_BACKEND_CUDA_DEVICE_FACTS_H_
 #define LONGHAUL_COMPUTE_BACKEND_CUDA_DEVICE_FACTS_H_
 
