@@ -109,8 +109,11 @@ absl::Status ReplicaGroup::Keep(absl::StatusOr<std::unique_ptr<Collective>> coll
 
 void ReplicaGroup::LeaveBackend() {
   staged_ = nullptr;
-  std::unique_ptr<Collective> ending;  // without the lock: its end waits a moment for the peers
+  // They end without the lock: that waits a moment for the peers.
+  std::unique_ptr<Collective> ending;
+  std::unique_ptr<DeviceRendezvous> met;  // Cancel must not reach what `ending` owns
   std::lock_guard<std::mutex> lock(mutex_);
+  met = std::move(on_device_);
   if (collective_ != nullptr && collective_->on_device()) ending = std::move(collective_);
 }
 

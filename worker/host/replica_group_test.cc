@@ -191,6 +191,12 @@ TEST_F(ReplicaMeetingTest, SumsOnTheDevicesWhereAllCan) {
   EXPECT_EQ(groups_[1].how(), "sums gradients over library 1");
 }
 
+// The collective's end took what the rendezvous cancelled.
+TEST_F(ReplicaMeetingTest, CancelAfterTheBackendWasLeftReachesNoRendezvous) {
+  Meet();
+  for (ReplicaGroup& group : groups_) group.Cancel(absl::AbortedError("the stage has ended"));
+}
+
 // Debian's Gloo is not instrumented: what its atomics order would be reported as races.
 #ifndef __SANITIZE_THREAD__
 
