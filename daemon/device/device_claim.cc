@@ -91,13 +91,11 @@ absl::StatusOr<DeviceClaim> DeviceClaim::Take(absl::string_view device, absl::st
     if (!shared) break;
   }
   if (holder.empty()) return claim;
-  const std::string sharing =
-      shared && claim.places_.empty()
-          ? absl::StrCat(kSharersMax, " processes share a card at most")
-          : "or, to let both share it, write `share_device: true` in both configurations";
-  return absl::FailedPreconditionError(absl::StrCat(device, " (", uuid, ") is used by ", holder,
-                                                    "; stop that, give this worker another card; ",
-                                                    sharing));
+  return absl::FailedPreconditionError(absl::StrCat(
+      device, " (", uuid, ") is used by ", holder,
+      "; stop that, give this worker another card, or, to let both share it, write `share_device: "
+      "true` in both configurations; at most ",
+      kSharersMax, " share one"));
 }
 
 }  // namespace longhaul::daemon
