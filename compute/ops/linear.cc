@@ -7,7 +7,9 @@
 namespace longhaul::compute {
 
 absl::Status CheckShape(absl::string_view op, const LinearShape& shape) {
-  return CheckExtents(op, {{"rows", shape.rows}, {"in", shape.in}, {"out", shape.out}});
+  LH_RETURN_IF_ERROR(CheckExtents(
+      op, {{"rows", shape.rows}, {"in", shape.in}, {"out", shape.out}, {"pitch", shape.pitch()}}));
+  return CheckPitch(op, shape.out, shape.pitch());
 }
 
 template <typename T>
@@ -19,7 +21,7 @@ absl::Status LinearForward(Backend& backend, const LinearShape& shape, absl::Spa
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.in}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "weight", weight.size(), {shape.out, shape.in}));
   if (!bias.empty()) LH_RETURN_IF_ERROR(CheckElements(kOp, "bias", bias.size(), {shape.out}));
-  LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.out}));
+  LH_RETURN_IF_ERROR(CheckElements(kOp, "output", output.size(), {shape.rows, shape.pitch()}));
   return KernelsOf<T>(backend).LinearForward(shape, input, weight, bias, output);
 }
 
@@ -33,7 +35,7 @@ absl::Status LinearBackward(Backend& backend, const LinearShape& shape, absl::Sp
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", input.size(), {shape.rows, shape.in}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "weight", weight.size(), {shape.out, shape.in}));
   LH_RETURN_IF_ERROR(
-      CheckElements(kOp, "output_gradient", output_gradient.size(), {shape.rows, shape.out}));
+      CheckElements(kOp, "output_gradient", output_gradient.size(), {shape.rows, shape.pitch()}));
   if (!input_gradient.empty()) {
     LH_RETURN_IF_ERROR(
         CheckElements(kOp, "input_gradient", input_gradient.size(), {shape.rows, shape.in}));

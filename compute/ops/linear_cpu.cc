@@ -18,8 +18,8 @@ absl::Status CpuKernels<T>::LinearForward(const LinearShape& shape, absl::Span<c
                  .k = shape.in,
                  .a = {input.data() + tile.row * shape.in, shape.in, false},
                  .b = {weight.data() + tile.column * shape.in, shape.in, true},
-                 .result = output.data() + tile.row * shape.out + tile.column,
-                 .result_stride = shape.out,
+                 .result = output.data() + tile.row * shape.pitch() + tile.column,
+                 .result_stride = shape.pitch(),
                  .bias = bias.empty() ? nullptr : bias.data() + tile.column});
   });
   return absl::OkStatus();
@@ -40,7 +40,7 @@ absl::Status CpuKernels<T>::LinearBackward(const LinearShape& shape, absl::Span<
     Multiply<T>({.m = tile.rows,
                  .n = tile.columns,
                  .k = shape.out,
-                 .a = {output_gradient.data() + tile.row * shape.out, shape.out, false},
+                 .a = {output_gradient.data() + tile.row * shape.pitch(), shape.pitch(), false},
                  .b = {weight.data() + tile.column, shape.in, false},
                  .result = input_gradient.data() + tile.row * shape.in + tile.column,
                  .result_stride = shape.in});
@@ -49,14 +49,14 @@ absl::Status CpuKernels<T>::LinearBackward(const LinearShape& shape, absl::Span<
     Multiply<T>({.m = tile.rows,
                  .n = tile.columns,
                  .k = shape.rows,
-                 .a = {output_gradient.data() + tile.row, shape.out, true},
+                 .a = {output_gradient.data() + tile.row, shape.pitch(), true},
                  .b = {input.data() + tile.column, shape.in, false},
                  .result = weight_gradient.data() + tile.row * shape.in + tile.column,
                  .result_stride = shape.in,
                  .keep = 1});
   };
   const auto bias_columns = [&](int64_t begin, int64_t end) {
-    BestKernels<T>().add_column_sums({output_gradient.data() + begin, shape.out}, shape.rows,
+    BestKernels<T>().add_column_sums({output_gradient.data() + begin, shape.pitch()}, shape.rows,
                                      end - begin, bias_gradient.data() + begin);
   };
   const int64_t input_tiles = input_gradient.empty() ? 0 : input_grid.tiles();

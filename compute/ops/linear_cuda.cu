@@ -12,17 +12,17 @@ namespace {
 template <typename T>
 struct AddBiasAt {
   static constexpr int kCount = cuda::kPack<T>;
-  int64_t out;
+  int64_t out, pitch;
   const T* bias;
   T* output;
   __device__ void operator()(int64_t row, int pack) const {
     const int64_t at = int64_t{pack} * kCount;
     Wide<T> values[kCount], biases[kCount];
-    cuda::Load(output + row * out, at, out, values);
+    cuda::Load(output + row * pitch, at, out, values);
     cuda::Load(bias, at, out, biases);
     LONGHAUL_UNROLL
     for (int k = 0; k < kCount; ++k) values[k] += biases[k];
-    cuda::Store(values, output + row * out, at, out);
+    cuda::Store(values, output + row * pitch, at, out);
   }
 };
 
@@ -33,7 +33,7 @@ absl::Status CudaKernels<T>::LinearForward(const LinearShape& shape, absl::Span<
                                            absl::Span<const T> weight, absl::Span<const T> bias,
                                            absl::Span<T> output) const {
   if constexpr (!std::is_same_v<T, double>) {
-    if (!bias.empty()) {
+    if (!bias.empty() && shape.pitch() == shape.out) {
       LH_ASSIGN_OR_RETURN(const bool done,
                           backend_.Run(cuda::LtProduct<T>{.rows = shape.rows,
                                                           .columns = shape.out,
@@ -46,13 +46,17 @@ absl::Status CudaKernels<T>::LinearForward(const LinearShape& shape, absl::Span<
       if (done) return absl::OkStatus();
     }
   }
-  LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.out, shape.in,
-                                       {input.data(), false}, {weight.data(), true}, false,
-                                       output.data()));
+  LH_RETURN_IF_ERROR(cuda::Multiply(backend_, cuda::Product<T, T>{.rows = shape.rows,
+                                                                  .columns = shape.out,
+                                                                  .inner = shape.in,
+                                                                  .a = {input.data(), false},
+                                                                  .b = {weight.data(), true},
+                                                                  .c = output.data(),
+                                                                  .c_pitch = shape.pitch()}));
   if (bias.empty()) return absl::OkStatus();
   using AddBias = AddBiasAt<T>;
   return cuda::ForEachOfRows(backend_, "linear", shape.rows, cuda::PacksOf<T>(shape.out),
-                             AddBias{shape.out, bias.data(), output.data()});
+                             AddBias{shape.out, shape.pitch(), bias.data(), output.data()});
 }
 
 template <typename T>
@@ -63,16 +67,28 @@ absl::Status CudaKernels<T>::LinearBackward(const LinearShape& shape, absl::Span
                                             absl::Span<Wide<T>> weight_gradient,
                                             absl::Span<Wide<T>> bias_gradient) const {
   if (!input_gradient.empty()) {
-    LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.in, shape.out,
-                                         {output_gradient.data(), false}, {weight.data(), false},
-                                         false, input_gradient.data()));
+    LH_RETURN_IF_ERROR(
+        cuda::Multiply(backend_, cuda::Product<T, T>{.rows = shape.rows,
+                                                     .columns = shape.in,
+                                                     .inner = shape.out,
+                                                     .a = {output_gradient.data(), false},
+                                                     .b = {weight.data(), false},
+                                                     .c = input_gradient.data(),
+                                                     .a_pitch = shape.pitch()}));
   }
-  LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.out, shape.in, shape.rows,
-                                       {output_gradient.data(), true}, {input.data(), false}, true,
-                                       weight_gradient.data()));
+  LH_RETURN_IF_ERROR(
+      cuda::Multiply(backend_, cuda::Product<T, Wide<T>>{.rows = shape.out,
+                                                         .columns = shape.in,
+                                                         .inner = shape.rows,
+                                                         .a = {output_gradient.data(), true},
+                                                         .b = {input.data(), false},
+                                                         .c = weight_gradient.data(),
+                                                         .add = true,
+                                                         .a_pitch = shape.pitch()}));
   if (bias_gradient.empty()) return absl::OkStatus();
-  return cuda::AddColumnSums(backend_, "linear backward", shape.rows, shape.out,
-                             output_gradient.data(), bias_gradient.data());
+  return cuda::AddColumnSums<T>(backend_, "linear backward",
+                                {shape.rows, shape.out, shape.pitch(), output_gradient.data()},
+                                bias_gradient.data());
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                 \

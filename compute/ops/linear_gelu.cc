@@ -1,16 +1,27 @@
 #include "compute/ops/linear_gelu.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compute/backend/operator_kernels.h"
 #include "compute/ops/shape_check.h"
 
 namespace longhaul::compute {
+namespace {
+
+absl::Status CheckDense(absl::string_view op, const LinearShape& shape) {
+  LH_RETURN_IF_ERROR(CheckShape(op, shape));
+  if (shape.pitch() == shape.out) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(op, ": rows of ", shape.out, " elements begin ", shape.pitch(), " apart"));
+}
+
+}  // namespace
 
 template <typename T>
 absl::Status LinearGeluForward(Backend& backend, const LinearShape& shape,
                                const LinearGeluTensors<T>& tensors) {
   constexpr absl::string_view kOp = "linear and gelu";
-  LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
+  LH_RETURN_IF_ERROR(CheckDense(kOp, shape));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "input", tensors.input.size(), {shape.rows, shape.in}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "weight", tensors.weight.size(), {shape.out, shape.in}));
   LH_RETURN_IF_ERROR(CheckElements(kOp, "bias", tensors.bias.size(), {shape.out}));
@@ -23,7 +34,7 @@ template <typename T>
 absl::Status GeluLinearBackward(Backend& backend, const LinearShape& shape,
                                 const GeluLinearGradientTensors<T>& tensors) {
   constexpr absl::string_view kOp = "gelu and linear backward";
-  LH_RETURN_IF_ERROR(CheckShape(kOp, shape));
+  LH_RETURN_IF_ERROR(CheckDense(kOp, shape));
   const auto check_input = [&](absl::string_view name, size_t elements) {
     return CheckElements(kOp, name, elements, {shape.rows, shape.in});
   };

@@ -11,6 +11,8 @@
 
 namespace longhaul::compute {
 
+// `shape` has no pitch of its own in either: rows lie one after the other.
+//
 // linear = input W^T + bias, output = gelu(linear). None may overlap another. T is float, double or
 // BFloat16; with BFloat16 a device may take the GELU of the sum before it is rounded.
 template <typename T>

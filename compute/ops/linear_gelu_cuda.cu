@@ -42,13 +42,19 @@ absl::Status CudaKernels<T>::LinearGeluForward(const LinearShape& shape,
 template <typename T>
 absl::Status CudaKernels<T>::GeluLinearBackward(const LinearShape& shape,
                                                 const GeluLinearGradientTensors<T>& tensors) const {
-  LH_RETURN_IF_ERROR(cuda::Multiply<T>(
-      backend_, shape.out, shape.in, shape.rows, {tensors.output_gradient.data(), true},
-      {tensors.gelu_output.data(), false}, true, tensors.weight_gradient.data()));
+  LH_RETURN_IF_ERROR(cuda::Multiply(
+      backend_, cuda::Product<T, Wide<T>>{.rows = shape.out,
+                                          .columns = shape.in,
+                                          .inner = shape.rows,
+                                          .a = {tensors.output_gradient.data(), true},
+                                          .b = {tensors.gelu_output.data(), false},
+                                          .c = tensors.weight_gradient.data(),
+                                          .add = true}));
   if (!tensors.bias_gradient.empty()) {
-    LH_RETURN_IF_ERROR(cuda::AddColumnSums(backend_, "linear backward", shape.rows, shape.out,
-                                           tensors.output_gradient.data(),
-                                           tensors.bias_gradient.data()));
+    LH_RETURN_IF_ERROR(
+        cuda::AddColumnSums<T>(backend_, "linear backward",
+                               {shape.rows, shape.out, shape.out, tensors.output_gradient.data()},
+                               tensors.bias_gradient.data()));
   }
   LH_ASSIGN_OR_RETURN(
       const bool done,
@@ -61,9 +67,13 @@ absl::Status CudaKernels<T>::GeluLinearBackward(const LinearShape& shape,
                                             .epilogue = cuda::Epilogue::kGeluGradient,
                                             .extra = const_cast<T*>(tensors.gelu_input.data())}));
   if (done) return absl::OkStatus();
-  LH_RETURN_IF_ERROR(cuda::Multiply<T>(backend_, shape.rows, shape.in, shape.out,
-                                       {tensors.output_gradient.data(), false},
-                                       {tensors.weight.data(), false}, false, tensors.own.data()));
+  LH_RETURN_IF_ERROR(
+      cuda::Multiply(backend_, cuda::Product<T, T>{.rows = shape.rows,
+                                                   .columns = shape.in,
+                                                   .inner = shape.out,
+                                                   .a = {tensors.output_gradient.data(), false},
+                                                   .b = {tensors.weight.data(), false},
+                                                   .c = tensors.own.data()}));
   return GeluBackward(tensors.gelu_input, tensors.own, tensors.input_gradient);
 }
 

@@ -108,6 +108,7 @@ TEST(LinearGeluTest, RefusesWrongShapes) {
   EXPECT_EQ(run({2, 3, 4}, 0), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({2, 4, 3}, 3), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({0, 3, 4}, 4), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run({1, 3, 4, 8}, 4), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ template <typename T>
 Values Forward(Backend& backend, const LinearShape& shape, const Inputs& inputs) {
   GuardedBuffer<T> input(backend, inputs.input), weight(backend, inputs.weight),
       bias(backend, inputs.bias);
-  auto output = GuardedBuffer<T>::Poisoned(backend, static_cast<size_t>(shape.rows * shape.out));
+  auto output =
+      GuardedBuffer<T>::Poisoned(backend, static_cast<size_t>(shape.rows * shape.pitch()));
   EXPECT_TRUE(
       LinearForward<T>(backend, shape, input.span(), weight.span(), bias.span(), output.span())
           .ok());
@@ -129,6 +130,34 @@ TYPED_TEST(LinearTest, ThreadsDoNotMatter) {
   }
 }
 
+TYPED_TEST(LinearTest, RowsOfTheOutputMayLieApart) {
+  const auto reference = MakeCpuBackend(1);
+  constexpr double kTolerance = kGoldenTolerance<TypeParam>;
+  for (const LinearShape& shape :
+       {LinearShape{5, 7, 11, 64}, LinearShape{5, 7, 11, 13}, LinearShape{203, 9, 389, 448}}) {
+    const LinearShape dense{shape.rows, shape.in, shape.out};
+    for (const bool has_bias : {false, true}) {
+      const Inputs inputs{Rounded<TypeParam>(TestValues(shape.rows * shape.in, 1)),
+                          Rounded<TypeParam>(TestValues(shape.out * shape.in, 2)),
+                          Rounded<TypeParam>(TestValues(has_bias ? shape.out : 0, 3))};
+      const Values gradient = Rounded<TypeParam>(TestValues(shape.rows * shape.out, 4));
+      const Values expected = Forward<double>(*reference, dense, inputs);
+      const Gradients expected_gradients =
+          Backward<double>(*reference, dense, inputs, gradient, 0.5);
+      for (const auto& backend : TestBackends<TypeParam>()) {
+        const Values output =
+            WithoutPitch(Forward<TypeParam>(*backend, shape, inputs), shape.out, shape.pitch());
+        EXPECT_LE(RelativeError(output, expected), kTolerance);
+        const Gradients gradients = Backward<TypeParam>(
+            *backend, shape, inputs, WithPitch(gradient, shape.out, shape.pitch()), 0.5);
+        EXPECT_LE(RelativeError(gradients.input, expected_gradients.input), kTolerance);
+        EXPECT_LE(RelativeError(gradients.weight, expected_gradients.weight), kTolerance);
+        EXPECT_LE(RelativeError(gradients.bias, expected_gradients.bias), kTolerance);
+      }
+    }
+  }
+}
+
 TYPED_TEST(LinearTest, InputGradientMayBeSkipped) {
   const auto backend = TestBackend<TypeParam>(2);
   const LinearShape shape{.rows = 3, .in = 2, .out = 2};
@@ -157,6 +186,9 @@ TEST(LinearTest, RefusesWrongShapes) {
   EXPECT_EQ(run({2, 4, 3}, bias), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({3, 2, 4}, bias), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({2, 3, 0}, bias), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run({2, 3, 4, 5}, bias), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run({2, 3, 4, 3}, bias), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(run({2, 3, 4, -4}, bias), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({int64_t{1} << 40, 3, 4}, bias), absl::StatusCode::kInvalidArgument);
 }
 

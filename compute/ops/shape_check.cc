@@ -32,6 +32,12 @@ absl::Status CheckElements(absl::string_view op, absl::string_view tensor, size_
                                                  absl::StrJoin(shape, ", "), "]"));
 }
 
+absl::Status CheckPitch(absl::string_view op, int64_t width, int64_t pitch) {
+  if (pitch >= width) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(op, ": rows of ", width, " elements begin only ", pitch, " apart"));
+}
+
 absl::Status CheckEpsilon(absl::string_view op, double epsilon) {
   if (std::isfinite(epsilon) && epsilon >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -24,6 +24,9 @@ absl::Status CheckExtents(absl::string_view op, std::initializer_list<NamedExten
 absl::Status CheckElements(absl::string_view op, absl::string_view tensor, size_t elements,
                            std::initializer_list<int64_t> shape);
 
+// InvalidArgument if rows of `width` elements begin fewer than that apart.
+absl::Status CheckPitch(absl::string_view op, int64_t width, int64_t pitch);
+
 // InvalidArgument unless what a norm adds to a variance is finite and at least 0.
 absl::Status CheckEpsilon(absl::string_view op, double epsilon);
 

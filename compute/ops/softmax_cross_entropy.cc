@@ -9,8 +9,10 @@ namespace {
 
 absl::Status Check(absl::string_view op, const SoftmaxCrossEntropyShape& shape, size_t logits,
                    size_t targets) {
-  LH_RETURN_IF_ERROR(CheckExtents(op, {{"rows", shape.rows}, {"vocab", shape.vocab}}));
-  LH_RETURN_IF_ERROR(CheckElements(op, "logits", logits, {shape.rows, shape.vocab}));
+  LH_RETURN_IF_ERROR(
+      CheckExtents(op, {{"rows", shape.rows}, {"vocab", shape.vocab}, {"pitch", shape.pitch()}}));
+  LH_RETURN_IF_ERROR(CheckPitch(op, shape.vocab, shape.pitch()));
+  LH_RETURN_IF_ERROR(CheckElements(op, "logits", logits, {shape.rows, shape.pitch()}));
   return CheckElements(op, "targets", targets, {shape.rows});
 }
 
@@ -33,7 +35,7 @@ absl::Status SoftmaxCrossEntropyBackward(Backend& backend, const SoftmaxCrossEnt
   constexpr absl::string_view kOp = "softmax cross-entropy backward";
   LH_RETURN_IF_ERROR(Check(kOp, shape, logits.size(), targets.size()));
   LH_RETURN_IF_ERROR(
-      CheckElements(kOp, "logits_gradient", logits_gradient.size(), {shape.rows, shape.vocab}));
+      CheckElements(kOp, "logits_gradient", logits_gradient.size(), {shape.rows, shape.pitch()}));
   return KernelsOf<T>(backend).SoftmaxCrossEntropyBackward(shape, logits, targets, logits_gradient);
 }
 

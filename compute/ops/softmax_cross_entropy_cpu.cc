@@ -53,8 +53,8 @@ absl::Status CpuKernels<T>::SoftmaxCrossEntropyForward(const SoftmaxCrossEntropy
     const int64_t rows = std::min(kRowsAtOnce, shape.rows - first);
     ForChunks(backend_, rows, ChunkRows(shape.vocab), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        losses[static_cast<size_t>(row)] =
-            RowLoss(logits.data() + (first + row) * shape.vocab, shape.vocab, targets[first + row]);
+        losses[static_cast<size_t>(row)] = RowLoss(logits.data() + (first + row) * shape.pitch(),
+                                                   shape.vocab, targets[first + row]);
       }
     });
     for (int64_t row = 0; row < rows; ++row) total += losses[static_cast<size_t>(row)];
@@ -70,11 +70,11 @@ absl::Status CpuKernels<T>::SoftmaxCrossEntropyBackward(const SoftmaxCrossEntrop
                                                         absl::Span<T> logits_gradient) const {
   LH_RETURN_IF_ERROR(CheckIds("softmax cross-entropy backward",
                               {"target", shape.vocab, kIgnoredTarget}, targets.data(), shape.rows));
-  const int64_t vocab = shape.vocab;
+  const int64_t vocab = shape.vocab, pitch = shape.pitch();
   ForChunks(backend_, shape.rows, ChunkRows(vocab), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      RowGradient(logits.data() + row * vocab, vocab, targets[row],
-                  logits_gradient.data() + row * vocab);
+      RowGradient(logits.data() + row * pitch, vocab, targets[row],
+                  logits_gradient.data() + row * pitch);
     }
   });
   return absl::OkStatus();

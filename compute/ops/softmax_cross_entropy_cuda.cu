@@ -55,10 +55,10 @@ __device__ SoftmaxSums<Wide<T>> SumsOf(const T* row, int64_t vocab) {
 }
 
 template <typename T>
-__global__ void RowLossesKernel(int64_t vocab, const T* logits, const int32_t* targets,
-                                double* losses) {
+__global__ void RowLossesKernel(int64_t vocab, int64_t pitch, const T* logits,
+                                const int32_t* targets, double* losses) {
   const int64_t row = blockIdx.x;
-  const T* of_row = logits + row * vocab;
+  const T* of_row = logits + row * pitch;
   const int32_t target = targets[row];
   if (target == kIgnoredTarget) {  // for the whole block
     if (threadIdx.x == 0) losses[row] = 0;
@@ -71,12 +71,12 @@ __global__ void RowLossesKernel(int64_t vocab, const T* logits, const int32_t* t
 }
 
 template <typename T>
-__global__ void LogitsGradientKernel(int64_t vocab, const T* logits, const int32_t* targets,
-                                     T* logits_gradient) {
+__global__ void LogitsGradientKernel(int64_t vocab, int64_t pitch, const T* logits,
+                                     const int32_t* targets, T* logits_gradient) {
   using W = Wide<T>;
   const int64_t row = blockIdx.x;
-  const T* of_row = logits + row * vocab;
-  T* gradient = logits_gradient + row * vocab;  // may be of_row
+  const T* of_row = logits + row * pitch;
+  T* gradient = logits_gradient + row * pitch;  // may be of_row
   const int32_t target = targets[row];
   const bool ignored = target == kIgnoredTarget;  // for the whole block
   const SoftmaxSums<W> sums = ignored ? SoftmaxSums<W>{0, 1} : SumsOf(of_row, vocab);
@@ -103,8 +103,8 @@ absl::Status CudaKernels<T>::SoftmaxCrossEntropyForward(const SoftmaxCrossEntrop
                       backend_.template ScratchOf<double>(cuda::ScratchOfTotal() + shape.rows));
   double* const losses = scratch + cuda::ScratchOfTotal();
   LH_RETURN_IF_ERROR(cuda::Launch(backend_, kOp, {static_cast<unsigned>(shape.rows), kThreads},
-                                  RowLossesKernel<T>, shape.vocab, logits.data(), targets.data(),
-                                  losses));
+                                  RowLossesKernel<T>, shape.vocab, shape.pitch(), logits.data(),
+                                  targets.data(), losses));
   return cuda::Total(backend_, kOp, shape.rows, cuda::TermsAt{losses}, scratch, loss_sum);
 }
 
@@ -115,7 +115,8 @@ absl::Status CudaKernels<T>::SoftmaxCrossEntropyBackward(const SoftmaxCrossEntro
                                                          absl::Span<T> logits_gradient) const {
   return cuda::Launch(backend_, "softmax cross-entropy backward",
                       {static_cast<unsigned>(shape.rows), kThreads}, LogitsGradientKernel<T>,
-                      shape.vocab, logits.data(), targets.data(), logits_gradient.data());
+                      shape.vocab, shape.pitch(), logits.data(), targets.data(),
+                      logits_gradient.data());
 }
 
 #define LONGHAUL_INSTANTIATE(T)                                                                 \

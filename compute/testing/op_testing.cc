@@ -59,6 +59,29 @@ Values TestValues(int64_t count, uint32_t seed) {
   return values;
 }
 
+Values WithPitch(const Values& rows, int64_t width, int64_t pitch) {
+  const size_t count = rows.size() / static_cast<size_t>(width);
+  Values values(count * static_cast<size_t>(pitch), std::numeric_limits<double>::quiet_NaN());
+  for (size_t row = 0; row < count; ++row) {
+    const auto from = rows.begin() + static_cast<std::ptrdiff_t>(row) * width;
+    std::copy(from, from + width, values.begin() + static_cast<std::ptrdiff_t>(row) * pitch);
+  }
+  return values;
+}
+
+Values WithoutPitch(const Values& values, int64_t width, int64_t pitch) {
+  Values rows;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t column = static_cast<int64_t>(i) % pitch;
+    if (column < width) {
+      rows.push_back(values[i]);
+    } else {
+      EXPECT_TRUE(std::isnan(values[i])) << "written " << column << " after a row's begin";
+    }
+  }
+  return rows;
+}
+
 double DotProduct(const Values& a, const Values& b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];

@@ -67,6 +67,11 @@ double RelativeError(const Values& actual, const Values& expected);
 // Pseudo-random values in [-1, 1) that float holds exactly.
 Values TestValues(int64_t count, uint32_t seed);
 
+// Rows of `width` values put `pitch` apart, with NaN between them; and back, which fails the test
+// if something else than NaN is between them.
+Values WithPitch(const Values& rows, int64_t width, int64_t pitch);
+Values WithoutPitch(const Values& values, int64_t width, int64_t pitch);
+
 double DotProduct(const Values& a, const Values& b);
 
 // Gradient of f at x by central differences.

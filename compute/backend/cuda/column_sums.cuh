@@ -55,7 +55,7 @@ absl::Status AddParts(CudaBackend& backend, const char* name, int64_t parts, int
 // its part, then the lanes are added in order.
 template <typename T>
 __global__ void PartialColumnSumsKernel(int64_t rows, int64_t columns, int64_t part_rows,
-                                        const T* values, Wide<T>* partial) {
+                                        int64_t pitch, const T* values, Wide<T>* partial) {
   constexpr int kCount = kPack<T>, kColumns = kWarp * kCount;
   __shared__ Wide<T> lanes[kSumLanes][kColumns];
   const int64_t first = int64_t{blockIdx.x} * kColumns, at = first + threadIdx.x * kCount;
@@ -65,7 +65,7 @@ __global__ void PartialColumnSumsKernel(int64_t rows, int64_t columns, int64_t p
   if (at < columns) {
     for (int64_t row = begin + threadIdx.y; row < end; row += kSumLanes) {
       Wide<T> of_row[kCount];
-      Load(values + row * columns, at, columns, of_row);
+      Load(values + row * pitch, at, columns, of_row);
       LONGHAUL_UNROLL
       for (int k = 0; k < kCount; ++k) sums[k] += of_row[k];
     }
@@ -81,11 +81,18 @@ __global__ void PartialColumnSumsKernel(int64_t rows, int64_t columns, int64_t p
   }
 }
 
-// Adds to sums [columns] the sums over the rows of values [rows, columns]. Uses the backend's
-// scratch memory.
+// Values [rows, columns]; `pitch`: elements from one row to the next.
 template <typename T>
-absl::Status AddColumnSums(CudaBackend& backend, const char* name, int64_t rows, int64_t columns,
-                           const T* values, Wide<T>* sums) {
+struct Matrix {
+  int64_t rows, columns, pitch;
+  const T* values;
+};
+
+// Adds to sums [columns] the sums over the rows of the matrix. Uses the backend's scratch memory.
+template <typename T>
+absl::Status AddColumnSums(CudaBackend& backend, const char* name, const Matrix<T>& matrix,
+                           Wide<T>* sums) {
+  const int64_t rows = matrix.rows, columns = matrix.columns;
   const int64_t part_rows = std::max(kSumRows, (rows + kSumPartsMax - 1) / kSumPartsMax);
   const int64_t parts = (rows + part_rows - 1) / part_rows;
   constexpr int64_t kColumns = kWarp * kPack<T>;
@@ -93,7 +100,8 @@ absl::Status AddColumnSums(CudaBackend& backend, const char* name, int64_t rows,
   const dim3 grid(static_cast<unsigned>((columns + kColumns - 1) / kColumns),
                   static_cast<unsigned>(parts));
   LH_RETURN_IF_ERROR(Launch(backend, name, {grid, dim3(kWarp, kSumLanes)},
-                            PartialColumnSumsKernel<T>, rows, columns, part_rows, values, partial));
+                            PartialColumnSumsKernel<T>, rows, columns, part_rows, matrix.pitch,
+                            matrix.values, partial));
   return AddParts<Wide<T>>(backend, name, parts, columns, partial, {sums, columns});
 }
 

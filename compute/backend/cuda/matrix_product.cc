@@ -1,5 +1,6 @@
 #include "compute/backend/cuda/matrix_product.h"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -40,27 +41,29 @@ cublasOperation_t Op(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS
 // cuBLAS counts columns one after the other, so it sees the transposes of our matrices and computes
 // c^T = b^T a^T.
 template <typename T, typename Result>
-absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64_t inner,
-                      const Operand<T>& a, const Operand<T>& b, bool add, Result* c) {
+absl::Status Multiply(CudaBackend& backend, const Product<T, Result>& product) {
   constexpr int64_t kMax = std::numeric_limits<int>::max();
-  if (rows > kMax || columns > kMax || inner > kMax) {
+  const auto& [rows, columns, inner, a, b, c, add, a_pitch, c_pitch] = product;
+  if (std::max({rows, columns, inner, a_pitch, c_pitch}) > kMax) {
     return absl::InvalidArgumentError(absl::StrCat("a product of ", rows, " x ", inner, " and ",
                                                    inner, " x ", columns,
                                                    " is larger than cuBLAS takes"));
   }
   const Wide<T> one = 1, beta = add ? 1 : 0;
   const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
+  const auto stride = [](int64_t pitch, int width) {
+    return pitch == 0 ? width : static_cast<int>(pitch);
+  };
   LH_RETURN_IF_ERROR(backend.Admit());
   backend.MakeCurrent();
-  return CublasStatus(
-      Gemm(backend.cublas(), Op(b.transposed), Op(a.transposed), m, n, k, &one, b.values,
-           b.transposed ? k : m, a.values, a.transposed ? n : k, &beta, c, m),
-      "matrix product");
+  return CublasStatus(Gemm(backend.cublas(), Op(b.transposed), Op(a.transposed), m, n, k, &one,
+                           b.values, b.transposed ? k : m, a.values,
+                           stride(a_pitch, a.transposed ? n : k), &beta, c, stride(c_pitch, m)),
+                      "matrix product");
 }
 
-#define LONGHAUL_INSTANTIATE(T, Result)                                              \
-  template absl::Status Multiply<T, Result>(CudaBackend&, int64_t, int64_t, int64_t, \
-                                            const Operand<T>&, const Operand<T>&, bool, Result*);
+#define LONGHAUL_INSTANTIATE(T, Result) \
+  template absl::Status Multiply<T, Result>(CudaBackend&, const Product<T, Result>&);
 LONGHAUL_INSTANTIATE(float, float)
 LONGHAUL_INSTANTIATE(double, double)
 LONGHAUL_INSTANTIATE(BFloat16, BFloat16)

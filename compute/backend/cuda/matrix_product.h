@@ -10,12 +10,21 @@
 
 namespace longhaul::compute::cuda {
 
-// Rows one after the other: c [rows, columns] = a [rows, inner] b [inner, columns], or += with
-// `add`. Summed in Wide<T>; Result is T or Wide<T>. InvalidArgument if an extent does not fit
-// cuBLAS's int.
+// c [rows, columns] = a [rows, inner] b [inner, columns], or += with `add`. Result is T or Wide<T>.
 template <typename T, typename Result>
-absl::Status Multiply(CudaBackend& backend, int64_t rows, int64_t columns, int64_t inner,
-                      const Operand<T>& a, const Operand<T>& b, bool add, Result* c);
+struct Product {
+  int64_t rows = 0, columns = 0, inner = 0;
+  Operand<T> a, b;
+  Result* c = nullptr;
+  bool add = false;
+  // Elements from one row of a, as it is stored, and of c to the next; 0: they lie one after the
+  // other, as b's do.
+  int64_t a_pitch = 0, c_pitch = 0;
+};
+
+// Summed in Wide<T>. InvalidArgument if an extent does not fit cuBLAS's int.
+template <typename T, typename Result>
+absl::Status Multiply(CudaBackend& backend, const Product<T, Result>& product);
 
 }  // namespace longhaul::compute::cuda
 
