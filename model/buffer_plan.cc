@@ -66,6 +66,7 @@ class Planner {
         micro_batch_(micro_batch),
         rows_(micro_batch * graph.context),
         recompute_(recompute),
+        precision_(precision),
         wide_(WideElements(precision)) {
     for (auto* by_edge :
          {&plan_.slot_edge, &plan_.scratch_edge, &plan_.again_edge, &plan_.gradient_edge}) {
@@ -95,7 +96,7 @@ class Planner {
 
  private:
   const Op& op(int position) const { return graph_.ops[position]; }
-  int64_t EdgeElements(int edge) const { return rows_ * graph_.edges[edge].width; }
+  int64_t Elements(int edge) const { return EdgeElements(graph_, edge, micro_batch_, precision_); }
   int64_t Statistics(int position) const {
     return wide_ * StatisticsElements(graph_, op(position), micro_batch_);
   }
@@ -131,7 +132,7 @@ class Planner {
   int64_t LayOut(const std::vector<int>& edges, int64_t offset, Place place) const {
     for (int edge : edges) {
       place(edge, offset);
-      offset += Padded(EdgeElements(edge));
+      offset += Padded(Elements(edge));
     }
     return offset;
   }
@@ -164,7 +165,7 @@ class Planner {
   void Save(int edge) {
     if (plan_.slot_edge[edge] != kAbsent) return;
     plan_.slot_edge[edge] = plan_.slot_elements;
-    plan_.slot_elements += Padded(EdgeElements(edge));
+    plan_.slot_elements += Padded(Elements(edge));
   }
 
   void PlanSlot() {
@@ -212,7 +213,7 @@ class Planner {
       for (int edge : op(position).inputs) scratch_.Touch(plan_.scratch_edge[edge], time);
       const int output = op(position).output;
       if (output >= 0 && plan_.slot_edge[output] == kAbsent) {
-        plan_.scratch_edge[output] = scratch_.New(EdgeElements(output), time);
+        plan_.scratch_edge[output] = scratch_.New(Elements(output), time);
       }
       const int64_t statistics = Statistics(position);
       if (statistics > 0 && plan_.slot_statistics[position] == kAbsent) {
@@ -238,7 +239,7 @@ class Planner {
     for (int edge : op(position).inputs) scratch_.Touch(plan_.again_edge[edge], time);
     const int output = op(position).output;
     if (plan_.slot_edge[output] == kAbsent) {
-      plan_.again_edge[output] = scratch_.New(EdgeElements(output), time);
+      plan_.again_edge[output] = scratch_.New(Elements(output), time);
     }
     if (int64_t elements = Statistics(position)) {
       plan_.again_statistics[position] = scratch_.New(elements, time);
@@ -267,14 +268,14 @@ class Planner {
   void Contribute(int position, int edge, int time) {
     const bool passes_on = InfoOf(op(position).kind).passes_gradient_on;
     GradientContribution contribution;
-    contribution.source = passes_on ? plan_.gradient_edge[op(position).output]
-                                    : scratch_.New(EdgeElements(edge), time);
+    contribution.source =
+        passes_on ? plan_.gradient_edge[op(position).output] : scratch_.New(Elements(edge), time);
     contribution.previous = plan_.gradient_edge[edge];
     contribution.result = contribution.source;
     if (contribution.previous != kAbsent) {
       scratch_.Touch(contribution.previous, time);
       // What is passed on may also be another edge's gradient, so a sum needs a place of its own.
-      if (passes_on) contribution.result = scratch_.New(EdgeElements(edge), time);
+      if (passes_on) contribution.result = scratch_.New(Elements(edge), time);
     }
     plan_.gradient_edge[edge] = contribution.result;
     plan_.contributions[position].push_back(contribution);
@@ -324,6 +325,7 @@ class Planner {
   const OpRange range_;
   const int64_t micro_batch_, rows_;
   const bool recompute_;
+  const Precision precision_;
   const int64_t wide_;
   std::vector<int> input_edges_, output_edges_;
   BufferPlan plan_;
@@ -336,6 +338,18 @@ int64_t OrZero(int64_t (*size)(const Graph&, const Op&, int64_t), const Graph& g
 }
 
 }  // namespace
+
+int64_t LogitsPitch(int64_t vocab, Precision precision) {
+  constexpr int64_t kAlign = 8, kRound = 64;
+  if (precision == Precision::kFloat32 || vocab % kAlign == 0) return vocab;
+  return (vocab + kRound - 1) / kRound * kRound;
+}
+
+int64_t EdgeElements(const Graph& graph, int edge, int64_t micro_batch, Precision precision) {
+  const int64_t width = graph.edges[edge].width;
+  const bool is_logits = edge == graph.ops.back().inputs[0];
+  return micro_batch * graph.context * (is_logits ? LogitsPitch(width, precision) : width);
+}
 
 bool HasEmbedding(OpRange range) { return range.begin == 0; }
 

@@ -17,6 +17,16 @@ constexpr int64_t Padded(int64_t elements) {
   return (elements + kAlignElements - 1) / kAlignElements * kAlignElements;
 }
 
+// Elements from one row of the logits, or of their gradient, to the next: the vocabulary, but in
+// bf16, which cards alone compute in, rounded up to a multiple of 64 unless it is one of 8. A row
+// then begins at a multiple of 16 bytes, without which a card's fast kernels for products, that
+// copy tiles by their strides, do not take the matrix. What lies between rows is zero: no operator
+// writes there. Every other edge has its rows one after the other.
+int64_t LogitsPitch(int64_t vocab, Precision precision);
+
+// Elements that an edge takes in memory for one micro-batch.
+int64_t EdgeElements(const Graph& graph, int edge, int64_t micro_batch, Precision precision);
+
 // The gradient that one operator contributes to one of its input edges. An edge with several
 // readers (a residual) collects contributions in the order of backward execution, those of later
 // stages first. Offsets into scratch, or BufferPlan::kAbsent.

@@ -56,6 +56,12 @@ TEST(BufferPlanTest, SlotHoldsWhatBackwardReads) {
   EXPECT_EQ(plan.gradient_edge[EdgeNamed(graph, "head")], BufferPlan::kAbsent);
 }
 
+// Elements of a row of an edge: those of the test graphs' logits, of 5 or 13, are padded in bf16.
+int64_t RowElements(const Graph& graph, int edge, Precision precision) {
+  const bool padded = precision == Precision::kBFloat16 && edge == graph.ops.back().inputs[0];
+  return padded ? 64 : graph.edges[edge].width;
+}
+
 // `wide`: elements that an fp32 number takes.
 void CheckSlot(const Graph& graph, OpRange range, Precision precision, int64_t wide) {
   const int64_t micro_batch = 2, rows = micro_batch * graph.context;
@@ -64,7 +70,8 @@ void CheckSlot(const Graph& graph, OpRange range, Precision precision, int64_t w
   size_t tensors = 0;
   for (size_t edge = 0; edge < graph.edges.size(); ++edge) {
     if (plan.slot_edge[edge] == BufferPlan::kAbsent) continue;
-    sizes[plan.slot_edge[edge]] = Padded(rows * graph.edges[edge].width);
+    sizes[plan.slot_edge[edge]] =
+        Padded(rows * RowElements(graph, static_cast<int>(edge), precision));
     ++tensors;
   }
   for (size_t op = 0; op < graph.ops.size(); ++op) {
@@ -108,6 +115,7 @@ class LabelMachine {
         range_(range),
         micro_batch_(micro_batch),
         rows_(micro_batch * graph.context),
+        precision_(precision),
         wide_(wide),
         plan_(PlanBuffers(graph, range, micro_batch, recompute, precision)),
         slot_(plan_.slot_elements),
@@ -169,7 +177,7 @@ class LabelMachine {
     }
   }
 
-  int64_t Size(int edge) const { return rows_ * graph_.edges[edge].width; }
+  int64_t Size(int edge) const { return rows_ * RowElements(graph_, edge, precision_); }
 
   void Write(Memory& memory, int64_t offset, int64_t size, const std::string& label) {
     ASSERT_GE(offset, 0) << label;
@@ -296,7 +304,9 @@ class LabelMachine {
 
   const Graph& graph_;
   const OpRange range_;
-  const int64_t micro_batch_, rows_, wide_;
+  const int64_t micro_batch_, rows_;
+  const Precision precision_;
+  const int64_t wide_;
   const BufferPlan plan_;
   Memory slot_, scratch_;
   std::map<int, std::string> gradient_label_;  // by edge: what its gradient so far is called
@@ -344,6 +354,16 @@ TEST(BufferPlanTest, ScratchDoesNotGrowWithDepth) {
     return PlanBuffers(graph, {0, static_cast<int>(graph.ops.size())}, 2).scratch_elements;
   };
   EXPECT_EQ(scratch(two), scratch(eight));
+}
+
+TEST(BufferPlanTest, RowsOfLogitsInBfloat16BeginAt16Bytes) {
+  EXPECT_EQ(LogitsPitch(50257, Precision::kBFloat16), 50304);
+  EXPECT_EQ(LogitsPitch(50265, Precision::kBFloat16), 50304);
+  EXPECT_EQ(LogitsPitch(1, Precision::kBFloat16), 64);
+  for (const int64_t aligned : {8, 32000, 50264, 50304}) {
+    EXPECT_EQ(LogitsPitch(aligned, Precision::kBFloat16), aligned);
+  }
+  EXPECT_EQ(LogitsPitch(50257, Precision::kFloat32), 50257);
 }
 
 TEST(BufferPlanTest, RecomputationKeepsBlockBoundariesAndTheHead) {

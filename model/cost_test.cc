@@ -127,6 +127,18 @@ TEST(CostTest, ActivationsOfBfloat16TakeHalfAndTheirStatisticsDoNot) {
             2 * rows * (2 * values + 4 * statistics));
 }
 
+TEST(CostTest, LogitsOfBfloat16TakeTheMemoryOfAVocabularyOf64More) {
+  Graph graph = Gpt2Small(), padded = graph;
+  padded.vocab = 50304;
+  padded.edges[padded.ops.back().inputs[0]].width = 50304;
+  const auto activations = [](const Graph& of, Precision precision) {
+    return MemoryOf(of, Whole(of), 3, 2, false, precision).activations;
+  };
+  EXPECT_EQ(activations(graph, Precision::kBFloat16), activations(padded, Precision::kBFloat16));
+  EXPECT_EQ(activations(padded, Precision::kFloat32) - activations(graph, Precision::kFloat32),
+            int64_t{2} * 3 * 1024 * 47 * 4);
+}
+
 TEST(CostTest, Bfloat16KeepsItsStateInFp32AndWorksOnACopyOfTheWeights) {
   const Graph graph = Gpt2Small();
   const StageMemory fp32 = MemoryOf(graph, Whole(graph), 1, 1);

@@ -107,6 +107,66 @@ TEST(CudaStageTest, BFloat16) {
   ExpectBFloat16Learns(graph, {graph.CutPoints().at(3)});
 }
 
+// Trains in bf16 with NaN between the rows of logits, or what is there by itself: losses of two
+// steps and the weights after them.
+std::vector<double> TrainWithLogitsApart(bool poisoned) {
+  constexpr int64_t kMicroBatch = 2, kPitch = 64;
+  const model::Graph graph = Gpt2(1, 24, 3, true);
+  const auto backend = TestCudaBackend();
+  InProcessPipeline<float> pipeline(graph, {graph.CutPoints().at(3)}, kMicroBatch, 1, *backend,
+                                    kSeed, false, model::Precision::kBFloat16);
+  const absl::Span<BFloat16> logits = pipeline.last().logits().As<BFloat16>();
+  EXPECT_EQ(static_cast<int64_t>(logits.size()), kMicroBatch * graph.context * kPitch);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(logits.data()) % 16, 0);
+  const BFloat16 between(poisoned ? NAN : 0.F);
+  const auto for_each_between = [&](auto visit) {
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (static_cast<int64_t>(i) % kPitch >= graph.vocab) visit(logits[i]);
+    }
+  };
+  if (poisoned) for_each_between([&](BFloat16& value) { value = between; });
+  std::vector<double> outcome;
+  const auto run = [&](int step) {
+    const auto losses =
+        pipeline.Accumulate(Batches(graph, 2, kMicroBatch), TestOrder::kOneByOne, step);
+    outcome.insert(outcome.end(), losses.begin(), losses.end());
+    pipeline.ApplyAdamW({.learning_rate = 1e-2, .step = step});
+  };
+  run(1);
+  run(2);
+  for (int parameter = 0; parameter < static_cast<int>(graph.parameters.size()); ++parameter) {
+    const absl::Span<float> weights = pipeline.Weights(parameter);
+    outcome.insert(outcome.end(), weights.begin(), weights.end());
+  }
+  for_each_between([&](BFloat16& value) { EXPECT_EQ(value.bits, between.bits); });
+  return outcome;
+}
+
+TEST(CudaStageTest, NothingReadsOrWritesBetweenTheRowsOfLogits) {
+  EXPECT_EQ(TrainWithLogitsApart(true), TrainWithLogitsApart(false));
+}
+
+// The search looks at all of the logits' memory.
+TEST(CudaStageTest, TheSearchForWhatIsNoNumberTakesLogitsWithAPitch) {
+  const model::Graph graph = Gpt2(1, 24, 3, true);
+  const auto backend = TestCudaBackend();
+  InProcessPipeline<float> pipeline(graph, {}, 2, 1, *backend, kSeed, false,
+                                    model::Precision::kBFloat16);
+  const auto search = [&] {
+    NotFinite found;
+    pipeline.last().LookForNotFinite(&found);
+    pipeline.Accumulate(Batches(graph, 1, 2), TestOrder::kOneByOne);
+    pipeline.last().LookForNotFinite(nullptr);
+    return found;
+  };
+  const NotFinite nowhere = search();
+  EXPECT_EQ(nowhere.forward, -1);
+  EXPECT_EQ(nowhere.backward, -1);
+  pipeline.Weights(graph.ops[graph.ops.size() - 3].parameters[0])[0] = NAN;
+  ASSERT_TRUE(pipeline.last().WeightsChanged().ok());
+  EXPECT_EQ(search().forward, static_cast<int>(graph.ops.size()) - 3);
+}
+
 TEST(CudaStageTest, EveryKindOfOperator) { ExpectCpuAndCudaAgree(EveryKindGraph(true), {}); }
 
 TEST(CudaStageTest, SeveralStages) {

@@ -21,6 +21,7 @@ namespace {
 
 using model::OpKind;
 
+// With those between its rows.
 template <typename T>
 int64_t Columns(const OpCall<T>& call, absl::Span<const T> matrix) {
   return static_cast<int64_t>(matrix.size()) / call.rows();
@@ -77,7 +78,9 @@ struct RmsNormCalls {
 template <typename T>
 struct LinearCalls {
   static LinearShape Shape(const OpCall<T>& call) {
-    return {call.rows(), Columns<T>(call, call.inputs[0]), Columns<T>(call, call.output)};
+    const int64_t in = Columns<T>(call, call.inputs[0]);
+    const int64_t out = static_cast<int64_t>(call.parameters[0].size()) / in;
+    return {call.rows(), in, out, Columns<T>(call, call.output)};
   }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     return LinearForward<T>(backend, Shape(call), call.inputs[0], call.parameters[0],
@@ -182,7 +185,9 @@ struct AddCalls {
 
 template <typename T>
 struct LossCalls {
-  static SoftmaxCrossEntropyShape Shape(const OpCall<T>& call) { return {call.rows(), call.vocab}; }
+  static SoftmaxCrossEntropyShape Shape(const OpCall<T>& call) {
+    return {call.rows(), call.vocab, Columns<T>(call, call.inputs[0])};
+  }
   static absl::Status Forward(Backend& backend, const OpCall<T>& call) {
     if (call.loss_sum == nullptr) return absl::OkStatus();
     return SoftmaxCrossEntropyForward<T>(backend, Shape(call), call.inputs[0], call.integers,

@@ -94,8 +94,8 @@ class Stage {
   // leaves it alone); gradient of the input, valid until the next Forward or Backward.
   virtual DeviceSpan output_gradient() = 0;
   virtual DeviceSpan input_gradient() const = 0;
-  // Last stage: logits [rows, vocab] of the latest Forward; valid until the next Forward or
-  // Backward.
+  // Last stage: logits [rows, vocab] of the latest Forward, whose rows begin model::LogitsPitch
+  // elements apart; valid until the next Forward or Backward.
   virtual DeviceSpan logits() const = 0;
 
   virtual absl::Status Forward(const ForwardPass& pass) = 0;

@@ -71,7 +71,9 @@ class StageArrays {
   void PlaceParameters();
   void PlaceGradients();
   int64_t rows() const { return options_.micro_batch * graph_->context; }
-  int64_t Elements(int edge) const { return rows() * graph_->edges[edge].width; }
+  int64_t Elements(int edge) const {
+    return model::EdgeElements(*graph_, edge, options_.micro_batch, options_.precision);
+  }
   // What the operator has in every phase.
   OpCall<T> CommonCall(int position, int slot, Phase phase) const;
   absl::Span<T> PartOfSlot(int64_t offset, int64_t elements, int slot) const;

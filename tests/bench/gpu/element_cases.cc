@@ -94,8 +94,8 @@ OperatorCall<T> EmbeddingBackward(Arrays& arrays, const BlockShape& block) {
 
 template <typename T>
 OperatorCall<T> CrossEntropy(Arrays& arrays, const BlockShape& block) {
-  const compute::SoftmaxCrossEntropyShape shape{block.rows(), block.vocab};
-  const auto logits = arrays.Values<T>(shape.rows * shape.vocab);
+  const compute::SoftmaxCrossEntropyShape shape{block.rows(), block.vocab, block.logits_pitch()};
+  const auto logits = arrays.Values<T>(shape.rows * shape.pitch());
   const auto targets = arrays.Ids(shape.rows, shape.vocab);
   const auto loss = std::make_shared<double>(0);
   return {.run =
@@ -104,14 +104,14 @@ OperatorCall<T> CrossEntropy(Arrays& arrays, const BlockShape& block) {
                                                               loss.get());
               },
           .result = loss,
-          .bytes = static_cast<double>(logits.size()) * sizeof(T)};
+          .bytes = static_cast<double>(shape.rows * shape.vocab) * sizeof(T)};
 }
 
 template <typename T>
 OperatorCall<T> CrossEntropyBackward(Arrays& arrays, const BlockShape& block) {
-  const compute::SoftmaxCrossEntropyShape shape{block.rows(), block.vocab};
+  const compute::SoftmaxCrossEntropyShape shape{block.rows(), block.vocab, block.logits_pitch()};
   const auto targets = arrays.Ids(shape.rows, shape.vocab);
-  return ElementWise<T>(arrays, shape.rows * shape.vocab, 1,
+  return ElementWise<T>(arrays, shape.rows * shape.pitch(), 1,
                         [=](compute::Backend& backend, const Inputs<T>& in, absl::Span<T> out) {
                           return compute::SoftmaxCrossEntropyBackward<T>(backend, shape, in[0],
                                                                          targets, out);

@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "compute/backend/element.h"
+#include "model/buffer_plan.h"
 #include "tests/bench/gpu/arrays.h"
 
 namespace longhaul::gpu_check {
@@ -26,6 +27,8 @@ struct BlockShape {
   int64_t vocab = 0;
 
   int64_t rows() const { return sequences * context; }
+  // As training in bf16 has them, which is what is timed.
+  int64_t logits_pitch() const { return model::LogitsPitch(vocab, model::Precision::kBFloat16); }
 };
 
 // One call, ready to run as often as wanted (what it adds to grows), and what it must do at least.

@@ -20,7 +20,7 @@ OperatorCall<T> Forward(Arrays& arrays, const LinearShape& shape, bool has_bias)
   const auto input = arrays.Values<T>(shape.rows * shape.in);
   const auto weight = arrays.Values<T>(shape.out * shape.in);
   const auto bias = has_bias ? arrays.Values<T>(shape.out) : absl::Span<T>();
-  const auto output = arrays.Zeros<T>(shape.rows * shape.out);
+  const auto output = arrays.Zeros<T>(shape.rows * shape.pitch());
   return {.run =
               [=, &backend = arrays.backend()] {
                 return compute::LinearForward<T>(backend, shape, input, weight, bias, output);
@@ -34,7 +34,7 @@ template <typename T>
 OperatorCall<T> Backward(Arrays& arrays, const LinearShape& shape, bool has_bias) {
   const auto input = arrays.Values<T>(shape.rows * shape.in);
   const auto weight = arrays.Values<T>(shape.out * shape.in);
-  const auto gradient = arrays.Values<T>(shape.rows * shape.out);
+  const auto gradient = arrays.Values<T>(shape.rows * shape.pitch());
   const auto input_gradient = arrays.Zeros<T>(shape.rows * shape.in);
   const auto weight_gradient = arrays.Zeros<Wide<T>>(shape.out * shape.in);
   const auto bias_gradient = has_bias ? arrays.Zeros<Wide<T>>(shape.out) : absl::Span<Wide<T>>();
@@ -57,7 +57,9 @@ LinearShape Up(const BlockShape& shape) {
   return {shape.rows(), shape.hidden, (shape.gated ? 2 : 1) * shape.ffn};
 }
 LinearShape Down(const BlockShape& shape) { return {shape.rows(), shape.ffn, shape.hidden}; }
-LinearShape Head(const BlockShape& shape) { return {shape.rows(), shape.hidden, shape.vocab}; }
+LinearShape Head(const BlockShape& shape) {
+  return {shape.rows(), shape.hidden, shape.vocab, shape.logits_pitch()};
+}
 
 CausalAttentionShape Attention(const BlockShape& shape) {
   return {shape.sequences, shape.context, shape.heads, shape.heads, shape.hidden};
