@@ -8,9 +8,15 @@ void StageJob::Run() {
   previous_.reset();
   const absl::Status status = RunToEnd();
   const absl::Status device = status.ok() ? absl::OkStatus() : LookAtDevice();
+  if (device.ok()) {
+    FreeMemory();
+    if (!status.ok()) ReportFailure(status);
+    return;
+  }
+  // Whoever waits is told first: what frees the memory of a card that hangs may take for ever.
+  ReportFailure(status);
+  if (dependencies_.on_device_lost) dependencies_.on_device_lost(device);
   FreeMemory();
-  if (!status.ok()) ReportFailure(status);
-  if (!device.ok() && dependencies_.on_device_lost) dependencies_.on_device_lost(device);
 }
 
 absl::Status StageJob::LookAtDevice() {
