@@ -95,6 +95,21 @@ std::unique_ptr<CollectiveGroup> OverNccl(int size) { return std::make_unique<Nc
 INSTANTIATE_TEST_SUITE_P(Nccl, CollectiveTest,
                          Combine(Values(CollectiveCase{"NCCL", &OverNccl, false}), Range(2, 5)));
 
+// Does it on a thread while time goes by.
+void WhileTimeGoesBy(FakeClock& clock, const std::function<void()>& work,
+                     absl::Duration step = absl::Milliseconds(1)) {
+  std::atomic<bool> done = false;
+  std::thread works([&] {
+    work();
+    done = true;
+  });
+  while (!done) {
+    clock.Advance(step);
+    std::this_thread::yield();
+  }
+  works.join();
+}
+
 TEST(NcclCollective, EndsInGoodOrderWithoutAnAbort) {
   {
     NcclGroup group(3);
@@ -150,28 +165,41 @@ TEST(NcclCollective, ADeviceThatFailsEndsIt) {
 
 TEST(NcclCollective, AnEndThatHangsIsAborted) {
   FakeClock clock;
-  // Does it on a thread while time goes by.
-  const auto while_time_goes_by = [&](const std::function<void()>& work) {
-    std::atomic<bool> done = false;
-    std::thread works([&] {
-      work();
-      done = true;
-    });
-    while (!done) {
-      clock.Advance(absl::Milliseconds(1));
-      std::this_thread::yield();
-    }
-    works.join();
-  };
   std::unique_ptr<NcclGroup> group;
-  while_time_goes_by([&] { group = std::make_unique<NcclGroup>(2, clock); });
+  WhileTimeGoesBy(clock, [&] { group = std::make_unique<NcclGroup>(2, clock); });
   TheNccl().finalize_hangs = true;
-  while_time_goes_by([&] { group->Leave(0); });
+  WhileTimeGoesBy(clock, [&] { group->Leave(0); });
   EXPECT_EQ(TheNccl().aborted, 1);
   EXPECT_EQ(TheNccl().destroyed, 0);
   TheNccl().finalize_hangs = false;
-  while_time_goes_by([&] { group.reset(); });
+  WhileTimeGoesBy(clock, [&] { group.reset(); });
   EXPECT_EQ(TheNccl().destroyed, 1);
+}
+
+// The end of a communicator waits for its card.
+TEST(NcclCollective, ACardThatHangsIsNamedAndItsCommunicatorLeftAlone) {
+  FakeClock clock;
+  std::unique_ptr<NcclGroup> group;
+  WhileTimeGoesBy(clock, [&] { group = std::make_unique<NcclGroup>(2, clock); });
+  double sums[] = {1, 2};
+  TheMachine().hangs = true;
+  const absl::Time start = clock.Now();
+  absl::Status status;
+  WhileTimeGoesBy(
+      clock,
+      [&] {
+        status = group->Of(1).SumDoubles(absl::MakeSpan(sums), start + absl::Hours(24));
+        group->Leave(1);
+      },
+      absl::Seconds(1));
+  TheMachine().hangs = false;
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("replica 1: CUDA device 1 hangs: a copy for the replicas' sums"));
+  EXPECT_LT(clock.Now() - start, absl::Hours(1));
+  EXPECT_EQ(TheNccl().aborted, 0);
+  EXPECT_EQ(TheNccl().destroyed, 0);
+  WhileTimeGoesBy(clock, [&] { group.reset(); });
 }
 
 class NcclRendezvousTest : public testing::Test {

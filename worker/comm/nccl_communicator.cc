@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/status_copy.h"
 #include "base/status_macros.h"
+#include "compute/backend/backend.h"
 #include "compute/backend/cuda/cuda_status.h"
 
 namespace longhaul::worker {
@@ -41,7 +42,7 @@ bool NcclCommunicator::End() {
         clock_.Now() + kFinalizeMax);
   }
   if (status.ok() && comm_ != nullptr) nccl_.comm_destroy(std::exchange(comm_, nullptr));
-  if (stream_ != nullptr) cudaStreamDestroy(std::exchange(stream_, nullptr));
+  if (stream_ != nullptr && !hangs_) cudaStreamDestroy(std::exchange(stream_, nullptr));
   return status.ok();
 }
 
@@ -78,7 +79,8 @@ absl::Status NcclCommunicator::Copy(void* to, const void* from, size_t bytes, cu
   if (error != cudaSuccess) {
     return GiveUp(CudaStatus(error, absl::StrCat(place_.names[rank()], ": ", kWhat)));
   }
-  return Await(kWhat, Wait::kStateAndStream, deadline);
+  // The peers have no part in it, so a card that takes longer hangs.
+  return Await(kWhat, Wait::kCopy, std::min(deadline, clock_.Now() + compute::kDeviceWaitMax));
 }
 
 void NcclCommunicator::Cancel(const absl::Status& reason) {
@@ -131,7 +133,10 @@ absl::Status NcclCommunicator::Await(absl::string_view what, Wait wait, absl::Ti
     if (!done.ok()) return GiveUp(done.status());
     if (*done) return absl::OkStatus();
     const absl::Time now = clock_.Now();
-    if (now >= deadline) return GiveUp(Late(what));
+    if (now >= deadline) {
+      hangs_ = wait == Wait::kCopy && now - start >= compute::kDeviceWaitMax;
+      return GiveUp(hangs_ ? Hangs() : Late(what));
+    }
     const absl::Duration pause = std::clamp((now - start) / kPollPart, kPollMin, kPollMax);
     std::unique_lock<std::mutex> lock(mutex_);
     if (clock_.WaitUntil(lock, changed_, std::min(deadline, now + pause),
@@ -154,7 +159,7 @@ absl::Status NcclCommunicator::GiveUp(const absl::Status& status) {
 }
 
 void NcclCommunicator::Abort() {
-  if (comm_ == nullptr) return;
+  if (comm_ == nullptr || hangs_) return;
   cudaSetDevice(place_.device);
   // It joins NCCL's own threads, which see the abort, and frees what it can whatever it says.
   nccl_.comm_abort(std::exchange(comm_, nullptr));
@@ -173,6 +178,13 @@ absl::Status NcclCommunicator::Late(absl::string_view what) const {
   return absl::DeadlineExceededError(absl::StrCat(place_.names[rank()], ": ", what,
                                                   " over NCCL: ", Others(),
                                                   " did not come in time, or not all of them"));
+}
+
+absl::Status NcclCommunicator::Hangs() const {
+  return absl::DeadlineExceededError(
+      absl::StrCat(place_.names[rank()], ": CUDA device ", place_.device,
+                   " hangs: a copy for the replicas' sums has not finished within ",
+                   absl::FormatDuration(compute::kDeviceWaitMax)));
 }
 
 std::string NcclCommunicator::Others() const {

@@ -61,7 +61,7 @@ class NcclCommunicator {
   void Cancel(const absl::Status& reason);
 
  private:
-  enum class Wait { kState, kStateAndStream };
+  enum class Wait { kState, kStateAndStream, kCopy };
 
   absl::Status Begin();  // the first reason, if there is one
   absl::Status Perform(absl::string_view what, Wait wait, absl::FunctionRef<ncclResult_t()> call,
@@ -73,6 +73,7 @@ class NcclCommunicator {
   void Abort();
   absl::Status NcclError(absl::string_view what, ncclResult_t result) const;
   absl::Status Late(absl::string_view what) const;
+  absl::Status Hangs() const;
   std::string Others() const;
 
   const NcclLibrary nccl_;
@@ -81,6 +82,9 @@ class NcclCommunicator {
   ncclComm_t meeting_ = nullptr;  // NCCL may write it until the replicas have met
   ncclComm_t comm_ = nullptr;     // null: not yet, or ended
   cudaStream_t stream_ = nullptr;
+  // The card does: communicator and stream stay until the process ends, since their ends wait for
+  // it.
+  bool hangs_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   absl::Status ended_;  // guarded by mutex_: the first reason
