@@ -169,10 +169,15 @@ class NcclRendezvous final : public DeviceRendezvous {
                                                      sizeof(unique.internal)));
     }
     std::memcpy(unique.internal, id.data(), id.size());
-    LH_RETURN_IF_ERROR(communicator_->Meet(unique, clock_.Now() + connect_max_));
+    const absl::Time deadline = clock_.Now() + connect_max_;
+    LH_RETURN_IF_ERROR(communicator_->Meet(unique, deadline));
     Doubles doubles;
     if (absl::Status status = doubles.Allocate(place_.names[place_.rank]); !status.ok()) {
       doubles.Free();
+      return status;
+    }
+    if (const absl::Status status = SumOnce(doubles, deadline); !status.ok()) {
+      if (communicator_->End()) doubles.Free();
       return status;
     }
     return std::make_unique<NcclCollective>(nccl_, std::move(communicator_), doubles);
@@ -181,6 +186,30 @@ class NcclRendezvous final : public DeviceRendezvous {
   void Cancel(const absl::Status& reason) override { cancelled_->Cancel(reason); }
 
  private:
+  // NCCL connects the cards and takes most of its memory at the first sum: now, not in training.
+  absl::Status SumOnce(const Doubles& doubles, absl::Time deadline) {
+    *static_cast<double*>(doubles.host) = 0;
+    absl::Status status = communicator_->Copy(doubles.device, doubles.host, sizeof(double),
+                                              cudaMemcpyHostToDevice, deadline);
+    if (status.ok()) {
+      status = communicator_->Run(
+          "the first sum",
+          [&](ncclComm_t comm, cudaStream_t stream) {
+            return nccl_.all_reduce(doubles.device, doubles.device, 1, ncclFloat64, ncclSum, comm,
+                                    stream);
+          },
+          deadline);
+    }
+    if (status.ok()) return status;
+    return absl::Status(
+        status.code(),
+        absl::StrCat(
+            status.message(),
+            "; NCCL needs memory of the card beside the stage, /dev/shm, and ports between "
+            "the hosts; with `nccl: false` in their configurations the workers sum over "
+            "the hosts"));
+  }
+
   const NcclLibrary nccl_;
   const NcclPlace place_;
   const absl::Duration connect_max_;

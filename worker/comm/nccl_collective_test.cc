@@ -248,6 +248,23 @@ TEST_F(NcclRendezvousTest, NamesWhoDoesNotCome) {
   EXPECT_EQ(TheNccl().aborted, 1);
 }
 
+TEST_F(NcclRendezvousTest, ASumThatCannotBeIsSaidBeforeTraining) {
+  const auto own = Open(0, *card_), other = Open(1, *other_card_);
+  ASSERT_TRUE(own.ok() && other.ok());
+  TheNccl().call_result = ncclUnhandledCudaError;
+  absl::Status of_own, of_other;
+  std::thread others([&] { of_other = (*other)->Connect((*own)->offer().id).status(); });
+  of_own = (*own)->Connect((*own)->offer().id).status();
+  others.join();
+  for (const absl::Status& status : {of_own, of_other}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the first sum"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("`nccl: false`"));
+  }
+  EXPECT_EQ(TheNccl().destroyed, 0);
+  EXPECT_EQ(TheNccl().aborted, 2);
+}
+
 TEST_F(NcclRendezvousTest, CancelEndsConnect) {
   const auto own = Open(0, *card_);
   ASSERT_TRUE(own.ok());
