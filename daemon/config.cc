@@ -226,6 +226,7 @@ std::vector<Field> WorkerFields(WorkerConfig& config, int64_t& threads, int64_t&
       {"trusted_network", run::Flag{&config.trusted_network}},
       {"device", DeviceValue(&config.cuda_device)},
       {"share_device", run::Flag{&config.share_device}},
+      {"nccl", run::Flag{&config.nccl}},
       {"threads", run::Whole{&threads, 1, 4096, "auto"}},
       {"memory", MemoryValue(&config.memory_bytes)},
       {"peer_wait_max", OptionalDurationValue(&config.peer_wait_max, absl::Seconds(1), day)},
@@ -261,6 +262,9 @@ absl::Status CheckDevice(const KeyLines& lines, const WorkerConfig& config, int6
   }
   if (config.share_device && !config.cuda_device) {
     return At(lines, "share_device", "is for workers with a card ('device: cuda:N'); remove it");
+  }
+  if (!config.nccl && !config.cuda_device) {
+    return At(lines, "nccl", "is for workers with a card ('device: cuda:N'); remove it");
   }
   if (config.share_device && config.memory_bytes == 0) {
     return At(lines, "share_device",

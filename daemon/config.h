@@ -71,6 +71,7 @@ struct WorkerConfig {
   std::string folder;
   std::optional<int> cuda_device;               // number of a card; none: processor cores
   bool share_device = false;                    // the card, with other workers that say so too
+  bool nccl = true;                             // may sum gradients between cards
   int threads = 0;                              // 0: every core that the process may use
   int64_t memory_bytes = 0;                     // of the device; 0: most of what is free at start
   int connections = 1;                          // parallel streams to each peer

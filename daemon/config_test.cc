@@ -87,6 +87,8 @@ TEST(WorkerConfig, ReadsDevices) {
   const auto shared = read("device: cuda:1\nshare_device: true\nmemory: 20 GiB\n");
   ASSERT_TRUE(shared.ok()) << shared.status();
   EXPECT_TRUE(shared->share_device);
+  EXPECT_TRUE(shared->nccl);
+  EXPECT_FALSE(read("device: cuda:1\nnccl: false\n")->nccl);
   EXPECT_EQ(shared->memory_bytes, int64_t{20} << 30);
 }
 
@@ -167,6 +169,7 @@ TEST(WorkerConfig, ErrorsNameLineKeyAndRemedy) {
       {"device: cuda:99999999999\n", "w.yaml:4: ", "'cuda:N'"},
       {"device: cuda:0\nthreads: 4\n", "w.yaml:5: ", "'threads': is for workers that compute on"},
       {"share_device: true\n", "w.yaml:4: ", "with a card"},
+      {"nccl: false\n", "w.yaml:4: ", "with a card"},
       {"device: cuda:0\nshare_device: true\n", "w.yaml:5: ", "needs 'memory'"},
       {"lease: 10s\n", "w.yaml:4: ", "lease"},
   };

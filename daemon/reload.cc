@@ -36,6 +36,7 @@ std::vector<std::string> NeedRestart(const WorkerConfig& running, const WorkerCo
   compare("folder", &WorkerConfig::folder);
   compare("device", &WorkerConfig::cuda_device);
   compare("share_device", &WorkerConfig::share_device);
+  compare("nccl", &WorkerConfig::nccl);
   compare("threads", &WorkerConfig::threads);
   compare("memory", &WorkerConfig::memory_bytes);
   compare("peer_wait_max", &WorkerConfig::peer_wait_max);

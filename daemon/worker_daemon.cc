@@ -54,6 +54,15 @@ std::string DeviceText(const worker::NodeFacts& facts) {
   return absl::StrCat(facts.device_name, " at ", facts.card->pci_bus_id);
 }
 
+// How replicas on this worker's card may sum from card to card.
+worker::DeviceRendezvousFactory RendezvousOf(const WorkerConfig& config) {
+  if (!config.cuda_device) return nullptr;
+  if (config.nccl) return worker::NcclRendezvousFactory();
+  return [](const auto&, compute::Backend&, Clock&) {
+    return absl::FailedPreconditionError("its configuration says `nccl: false`");
+  };
+}
+
 // Asks the coordinator for the worker's drain until it agrees or nobody waits any more. The end
 // does not wait for an answer.
 class DrainAsker {
@@ -218,7 +227,7 @@ class WorkerDaemon : public Daemon {
     dependencies.transport = &transport_;
     dependencies.router = &router_;
     dependencies.make_backend = [this] { return device_->MakeBackend(); };
-    if (config_.cuda_device) dependencies.device_rendezvous = worker::NcclRendezvousFactory();
+    dependencies.device_rendezvous = RendezvousOf(config_);
     dependencies.on_device_lost = [this](const absl::Status& reason) { device_->Fail(reason); };
     dependencies.log = [this](worker::LogLevel level, const std::string& text) {
       log_.Write(FromWorker(level), text);
