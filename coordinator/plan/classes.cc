@@ -89,13 +89,20 @@ std::string WhatMixingMeans(const Plan& plan) {
                       "), as `pipeline.numeric_class: any` allows.");
 }
 
-absl::Status NoneWillDo(const std::vector<ClassPlan>& choices) {
+bool WantsReplicas(const run::RunSpec& spec) {
+  return std::any_of(spec.replicas.begin(), spec.replicas.end(),
+                     [](int64_t wanted) { return wanted > 1; });
+}
+
+// Replicas of a stage are of one class in any case, so that other classes do not help them.
+absl::Status NoneWillDo(const run::RunSpec& spec, const std::vector<ClassPlan>& choices) {
   const ClassPlan& first = choices.front();
   if (choices.size() == 1 || first.eligible.all_classes) return first.plan.status();
+  const char* const remedy =
+      WantsReplicas(spec) ? "" : ", but with `pipeline.numeric_class: any` all could take part";
   return Annotate(first.plan.status(),
                   absl::StrCat("with nodes of numeric class ", Quoted(first.eligible.numeric_class),
-                               " (others do not do either, but with `pipeline.numeric_class: any` "
-                               "all could take part)"));
+                               " (others do not do either", remedy, ")"));
 }
 
 // A plan must be better by this part to replace one of an earlier choice; one that mixes classes,
@@ -135,7 +142,7 @@ absl::StatusOr<Plan> FastestClass(const PlanRequest& request,
     if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   }
   const ClassPlan* const best = Choose(request, choices);
-  if (best == nullptr) return NoneWillDo(choices);
+  if (best == nullptr) return NoneWillDo(request.spec, choices);
   Plan plan = *best->plan;
   plan.numeric_classes = ClassesOf(request, plan);
   if (plan.numeric_classes.size() > 1) {

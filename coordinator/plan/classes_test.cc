@@ -87,6 +87,9 @@ TEST(NumericClass, AClassThatDoesNotFitIsNotTaken) {
   for (NodeProfile& node : request.nodes) node.memory_bytes = 1 << 20;
   EXPECT_THAT(RefusalOf(request), AllOf(HasSubstr("with nodes of numeric class 'avx2'"),
                                         HasSubstr("with `pipeline.numeric_class: any` all could")));
+  request.spec.replicas = {2};
+  EXPECT_THAT(RefusalOf(request), AllOf(HasSubstr("with nodes of numeric class 'avx2'"),
+                                        Not(HasSubstr("`pipeline.numeric_class: any`"))));
 }
 
 TEST(NumericClass, ManyClassesAreNotAllPlanned) {

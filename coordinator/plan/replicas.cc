@@ -104,7 +104,8 @@ absl::Status TooFewNodes(const PlanRequest& request, const Plan& plan, int stage
       leader.site, " has ", FormatCount(static_cast<int64_t>(all), "node"),
       mixed ? absl::StrCat(" of class '", leader.numeric_class, "'") : "", ", ", trusted,
       " of them with `trusted_network: true`, for all of its stages; ask for fewer replicas or "
-      "stages, start more workers there, or say that their network is trusted"));
+      "stages, start more workers there",
+      trusted < all ? ", or say that their network is trusted" : ""));
 }
 
 // What the run's file says is valid, but a resume may ask for other numbers.
