@@ -16,6 +16,7 @@ namespace longhaul::compute {
 namespace {
 
 constexpr char kBuilt[] = LONGHAUL_CUDA_BUILT_FOR;  // compute/cuda.cmake
+constexpr int kOldestMajor = 8;                     // that has products of bfloat16
 
 std::string Name(int device) { return absl::StrCat("cuda:", device); }
 
@@ -74,10 +75,13 @@ absl::StatusOr<CudaDeviceFacts> ReadCudaDevice(int device) {
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   facts.driver_cuda_version = CudaVersionText(driver);
   if (HasCodeFor(kBuilt, facts.major, facts.minor)) return facts;
-  return absl::FailedPreconditionError(
-      absl::StrCat(Name(device), " (", facts.name, ") has compute capability ", facts.major, ".",
-                   facts.minor, ", and this build has code for ", DescribeArchitectures(kBuilt),
-                   "; build for it: ./dev build --cuda ", facts.major, facts.minor));
+  const std::string remedy =
+      facts.major < kOldestMajor
+          ? absl::StrCat("it is too old: cards from ", kOldestMajor, ".0 on will do")
+          : absl::StrCat("build for it: ./dev build --cuda ", facts.major, facts.minor);
+  return absl::FailedPreconditionError(absl::StrCat(
+      Name(device), " (", facts.name, ") has compute capability ", facts.major, ".", facts.minor,
+      ", and this build has code for ", DescribeArchitectures(kBuilt), "; ", remedy));
 }
 
 absl::StatusOr<CudaMemory> ReadCudaMemory(int device) {
