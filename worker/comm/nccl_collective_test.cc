@@ -95,9 +95,10 @@ std::unique_ptr<CollectiveGroup> OverNccl(int size) { return std::make_unique<Nc
 INSTANTIATE_TEST_SUITE_P(Nccl, CollectiveTest,
                          Combine(Values(CollectiveCase{"NCCL", &OverNccl, false}), Range(2, 5)));
 
-// Does it on a thread while time goes by.
+// Does it on a thread while time goes by, in steps that are small beside every deadline that must
+// not pass.
 void WhileTimeGoesBy(FakeClock& clock, const std::function<void()>& work,
-                     absl::Duration step = absl::Milliseconds(1)) {
+                     absl::Duration step = absl::Microseconds(20)) {
   std::atomic<bool> done = false;
   std::thread works([&] {
     work();
@@ -183,12 +184,11 @@ TEST(NcclCollective, ACardThatHangsIsNamedAndItsCommunicatorLeftAlone) {
   WhileTimeGoesBy(clock, [&] { group = std::make_unique<NcclGroup>(2, clock); });
   double sums[] = {1, 2};
   TheMachine().hangs = true;
-  const absl::Time start = clock.Now();
   absl::Status status;
   WhileTimeGoesBy(
       clock,
       [&] {
-        status = group->Of(1).SumDoubles(absl::MakeSpan(sums), start + absl::Hours(24));
+        status = group->Of(1).SumDoubles(absl::MakeSpan(sums), absl::InfiniteFuture());
         group->Leave(1);
       },
       absl::Seconds(1));
@@ -196,7 +196,6 @@ TEST(NcclCollective, ACardThatHangsIsNamedAndItsCommunicatorLeftAlone) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("replica 1: CUDA device 1 hangs: a copy for the replicas' sums"));
-  EXPECT_LT(clock.Now() - start, absl::Hours(1));
   EXPECT_EQ(TheNccl().aborted, 0);
   EXPECT_EQ(TheNccl().destroyed, 0);
   WhileTimeGoesBy(clock, [&] { group.reset(); });

@@ -80,7 +80,9 @@ absl::Status NcclCommunicator::Copy(void* to, const void* from, size_t bytes, cu
     return GiveUp(CudaStatus(error, absl::StrCat(place_.names[rank()], ": ", kWhat)));
   }
   // The peers have no part in it, so a card that takes longer hangs.
-  return Await(kWhat, Wait::kCopy, std::min(deadline, clock_.Now() + compute::kDeviceWaitMax));
+  const absl::Time end = clock_.Now() + compute::kDeviceWaitMax;
+  return end <= deadline ? Await(kWhat, Wait::kCopy, end)
+                         : Await(kWhat, Wait::kStateAndStream, deadline);
 }
 
 void NcclCommunicator::Cancel(const absl::Status& reason) {
@@ -134,7 +136,7 @@ absl::Status NcclCommunicator::Await(absl::string_view what, Wait wait, absl::Ti
     if (*done) return absl::OkStatus();
     const absl::Time now = clock_.Now();
     if (now >= deadline) {
-      hangs_ = wait == Wait::kCopy && now - start >= compute::kDeviceWaitMax;
+      hangs_ = wait == Wait::kCopy;
       return GiveUp(hangs_ ? Hangs() : Late(what));
     }
     const absl::Duration pause = std::clamp((now - start) / kPollPart, kPollMin, kPollMax);

@@ -61,6 +61,7 @@ class NcclCommunicator {
   void Cancel(const absl::Status& reason);
 
  private:
+  // kCopy: as kStateAndStream, but a card that has not done it at the deadline hangs.
   enum class Wait { kState, kStateAndStream, kCopy };
 
   absl::Status Begin();  // the first reason, if there is one
