@@ -99,6 +99,16 @@ struct EmulatedCommunicator {
   std::string words;
 };
 
+namespace {
+
+// Those of devices that hang are there when the process ends.
+std::map<ncclComm_t, std::unique_ptr<EmulatedCommunicator>>& Communicators() {
+  static auto& all = *new std::map<ncclComm_t, std::unique_ptr<EmulatedCommunicator>>;
+  return all;
+}
+
+}  // namespace
+
 namespace longhaul::compute::emulated {
 
 Nccl& TheNccl() {
@@ -162,7 +172,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   auto& clique = Cliques()[std::string(id.internal, sizeof(id.internal))];
   if (clique == nullptr) clique = std::make_shared<Clique>(static_cast<size_t>(ranks));
   ++clique->came;
-  *comm = new EmulatedCommunicator;
+  auto made = std::make_unique<EmulatedCommunicator>();
+  *comm = made.get();
+  Communicators()[*comm] = std::move(made);
   (*comm)->rank = static_cast<size_t>(rank);
   (*comm)->clique = clique;
   ++TheNccl().communicators;
@@ -185,7 +197,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const Call call;
   ++TheNccl().destroyed;
-  delete comm;
+  Communicators().erase(comm);
   return ncclSuccess;
 }
 
@@ -196,7 +208,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   clique.aborted[comm->rank] = true;
   clique.moves[comm->rank] = nullptr;
   ++TheNccl().aborted;
-  delete comm;
+  Communicators().erase(comm);
   return ncclSuccess;
 }
 
