@@ -36,6 +36,10 @@ constexpr int64_t AttentionRegionElements(int64_t context, int64_t head_width) {
          2 * kAttentionBlockKeys * kAttentionBlockQueries;
 }
 
+// On cards backward adds in a fixed order where its tensors for that take so many bytes at most, as
+// cuDNN's frontend bounds what it takes by itself; else with atomics.
+inline constexpr int64_t kInOrderAttentionBytesMax = int64_t{256} << 20;
+
 }  // namespace longhaul::model
 
 #endif  // LONGHAUL_MODEL_ATTENTION_BLOCKS_H_

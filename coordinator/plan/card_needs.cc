@@ -4,14 +4,13 @@
 #include <set>
 #include <string>
 
+#include "model/attention_blocks.h"
 #include "model/cost.h"
 
 namespace longhaul::coordinator {
 namespace {
 
 constexpr double kTensorsOnTheirWay = 8;
-// Of attention's backward in a fixed order.
-constexpr double kInOrderBytesMax = 256 << 20;
 constexpr double kBFloat16Bytes = 2;
 
 double NeededBy(const model::Op& attention, double width, double context, double micro_batch) {
@@ -21,7 +20,7 @@ double NeededBy(const model::Op& attention, double width, double context, double
   const double sums =
       rows * (sizeof(float) * (width + heads) + (grouped ? 2 * kBFloat16Bytes * width : 0));
   const double scores = kBFloat16Bytes * rows * context * heads;
-  return std::max(sums, std::min(kInOrderBytesMax, sums + scores));
+  return std::max(sums, std::min<double>(model::kInOrderAttentionBytesMax, sums + scores));
 }
 
 double AttentionBytesIn(const model::Graph& graph, int64_t micro_batch, model::Precision of_cards) {

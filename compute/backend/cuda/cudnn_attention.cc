@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compute/backend/cuda/fused_attention.h"
+#include "model/attention_blocks.h"
 
 namespace cudnn_frontend {
 
@@ -26,9 +27,6 @@ namespace fe = cudnn_frontend;
 using Graph = fe::graph::Graph;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-// Without atomics backward keeps a context x context matrix of each head: as large as this it may
-// be, as cuDNN's frontend bounds what it takes by itself; else it is done with atomics.
-constexpr int64_t kDeterministicBytesMax = int64_t{256} << 20;
 // Heads that every cuDNN serves: what it does not plan for them it plans for none.
 constexpr AttentionExtents kProbe{
     .batch = 1, .context = 128, .heads = 2, .kv_heads = 2, .head_width = 64};
@@ -147,7 +145,7 @@ class CudnnPlan final : public AttentionPlan {
     LH_RETURN_IF_ERROR(BuildForward());
     BuiltGraph in_order = Describe(true);
     if (in_order.Build(handle_).ok() &&
-        static_cast<int64_t>(in_order.bytes()) <= kDeterministicBytesMax) {
+        static_cast<int64_t>(in_order.bytes()) <= model::kInOrderAttentionBytesMax) {
       backward_ = std::move(in_order);
       is_deterministic_ = true;
       return absl::OkStatus();

@@ -31,9 +31,9 @@ void SetCudaEnvironment();
 // "CUDA 13.0 for compute capability 8.0, 9.0 and later", or "no CUDA".
 std::string DescribeCudaBuild();
 
-// Of card number `device`, without taking anything of it. FailedPrecondition,
-// with what to do: no driver or one too old, no such card (with how many there are), a card that
-// this build has no code for, a build without CUDA.
+// Of card number `device`, without taking anything of it. FailedPrecondition, with what to do: no
+// driver or one too old, no such card (with how many there are), a card that this build has no code
+// for, a build without CUDA.
 absl::StatusOr<CudaDeviceFacts> ReadCudaDevice(int device);
 
 // Makes this process's context on the card if there is none, and counts what that takes as used.

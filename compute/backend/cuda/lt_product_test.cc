@@ -84,22 +84,27 @@ TYPED_TEST(LtProductTest, IsItsDefinition) {
   }
 }
 
+// A product whose parts lie in 904 elements from `part` on.
+template <typename T>
+LtProduct<T> GeluOfBias(T* part, int64_t columns, int64_t inner) {
+  return {.rows = 8,
+          .columns = columns,
+          .inner = inner,
+          .a = {part, false},
+          .b = {part, false},
+          .c = part + 512,
+          .epilogue = Epilogue::kGeluOfBias,
+          .bias = part,
+          .extra = part + 768};
+}
+
 // cuBLASLt may read the alignment of bias and extra matrix from their addresses as it chooses.
 TYPED_TEST(LtProductTest, AnAlgorithmServesAllAddresses) {
   const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
+  GuardedBuffer<TypeParam> memory(*backend, Values(1000, 1));
   constexpr size_t kStep = 16 / sizeof(TypeParam);
-  GuardedBuffer<TypeParam> memory(*backend, Values(2000, 1));
-  for (const size_t first : {size_t{0}, kStep}) {
-    TypeParam* const part = memory.span().data() + first;
-    const auto done = backend->Run(LtProduct<TypeParam>{.rows = 8,
-                                                        .columns = 16,
-                                                        .inner = 16,
-                                                        .a = {part, false},
-                                                        .b = {part, false},
-                                                        .c = part + 512,
-                                                        .epilogue = Epilogue::kGeluOfBias,
-                                                        .bias = part,
-                                                        .extra = part + 1024});
+  for (const size_t first : {size_t{0}, kStep, 2 * kStep}) {
+    const auto done = backend->Run(GeluOfBias(memory.span().data() + first, 16, 16));
     EXPECT_TRUE(done.ok() && *done) << done.status();
   }
   EXPECT_TRUE(backend->Synchronize().ok());
@@ -109,16 +114,7 @@ TYPED_TEST(LtProductTest, SaysWhatItHasNot) {
   const auto backend = *CudaBackend::Open(0, RealClock(), kDeviceWaitMax);
   GuardedBuffer<TypeParam> memory(*backend, Values(1000, 1));
   const auto run = [&](int64_t columns, int64_t inner, size_t first) -> bool {
-    TypeParam* const part = memory.span().data() + first;
-    const auto done = backend->Run(LtProduct<TypeParam>{.rows = 8,
-                                                        .columns = columns,
-                                                        .inner = inner,
-                                                        .a = {part, false},
-                                                        .b = {part, false},
-                                                        .c = part + 512,
-                                                        .epilogue = Epilogue::kGeluOfBias,
-                                                        .bias = part,
-                                                        .extra = part + 768});
+    const auto done = backend->Run(GeluOfBias(memory.span().data() + first, columns, inner));
     EXPECT_TRUE(done.ok()) << done.status();
     return *done;
   };

@@ -71,6 +71,13 @@ struct Product {
   }
 };
 
+// The largest power of two, up to 256, that divides the address; of null, that much.
+uint64_t AlignmentOf(const void* memory) {
+  constexpr uint64_t kMost = 256;
+  const uint64_t address = reinterpret_cast<uintptr_t>(memory) | kMost;
+  return address & -address;
+}
+
 void CheckAligned(const void* memory) {
   LH_CHECK(reinterpret_cast<uintptr_t>(memory) % 16 == 0, "memory is not aligned as promised");
 }
@@ -150,7 +157,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *count = 0;
   const bool is_gelu = description->epilogue != CUBLASLT_EPILOGUE_BIAS;
   if (is_gelu && description->extra_stride % 8 != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+  // An algorithm may count on what it saw of them.
   *results = {};
+  results->algo.data[0] = AlignmentOf(description->bias);
+  results->algo.data[1] = AlignmentOf(description->extra);
   *count = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -159,12 +169,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                               const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                               cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
                               cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+                              const cublasLtMatmulAlgo_t* algorithm, void*, size_t,
+                              cudaStream_t stream) {
   LH_CHECK(*static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0 &&
            c == d);
   for (const void* memory : {a, b, const_cast<const void*>(d), description->bias,
                              const_cast<const void*>(description->extra)}) {
     CheckAligned(memory);
+  }
+  if (AlignmentOf(description->bias) < algorithm->data[0] ||
+      AlignmentOf(description->extra) < algorithm->data[1]) {
+    return CUBLAS_STATUS_INVALID_VALUE;
   }
   const auto queue = [&]<typename T>(const T* left) {
     longhaul::compute::emulated::Queue(
